@@ -35,10 +35,9 @@ With --simulator it writes the apps, logins with their tokens, accounts, call li
 platforms ("adsync simulate") into the config database, for a deployment for trials and tests. It prints the
 settings that "adsync serve" needs to reach them. A config database with bindings stays as it is.
 
-All of them work on the tables, which must exist ("adsync migrate up"). All but "account" need the secret.keys of
-the deployment.`,
-		Example: `  adsync bind {media} --app-id 1110000001 --wait \
-    --redirect-uri https://adsync.example.com/oauth/{media}/callback
+They work on the tables, which must be there ("adsync migrate up"), and need the secret.keys of the deployment. "adsync
+bind account" needs no keys, and asks a producer's API where one is named.`,
+		Example: `  adsync bind {media} --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/{media}/callback --wait
   adsync bind account {media}/20000001 --game starfall --os ios
   adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {

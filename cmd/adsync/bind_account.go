@@ -1,89 +1,139 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"adsync/base/day"
-	"adsync/base/schedule"
+	"adsync/base/clock"
+	"adsync/base/config"
 	"adsync/base/store"
 	storesettings "adsync/base/store/settings"
-	"adsync/base/store/summaries"
+	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/show"
-	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
+	"adsync/producer/binding"
 )
 
-// accountBindFlags are the flags of "adsync bind account".
-type accountBindFlags struct {
-	gameFlags
-	to, login string
-	correct   bool
-}
-
 func newBindAccount(a *settings.Source) *cobra.Command {
-	f := &accountBindFlags{}
-	cmd := &cobra.Command{
+	var order binding.Order
+	cmd := api.Command(a, &cobra.Command{
 		Use:   "account MEDIA/ACCOUNT",
 		Short: "Binds one account, moves it to another game, or corrects a wrong binding",
-		Long: `Binds a known account, so that it is pulled, to the game that it belongs to.
+		Long: `Has an account pulled that is known, and says to which game it belongs. With --dry-run it
+shows the days and the sums that would move, and changes nothing.
 
 An account's first game applies to all its figures. Another game is a move: it applies from today on, or from
 --from to --to. With --correct the present binding was wrong: all its days go to the right game. Within two minutes
 both move the summaries of the days affected from the old game to the new one.
 
---login selects the login that the account is pulled with, if several reach it and as long as it can be used.`,
+--login chooses the login that the account is pulled with while that can be used, where several reach it.
+
+` + whereBindingsAre,
 		Example: `  adsync bind account {media}/20000001 --game starfall --os ios
-  adsync bind account {media}/20000001 --game tinyfarm --os ios --from 2026-12-01
+  adsync bind account {media}/20000001 --game tinyfarm --os ios --from 2026-12-01 --dry-run
   adsync bind account {media}/20000001 --game tinyfarm --os android --correct`,
 		Args: usage.Account,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account storesettings.Account) error {
-				return bindAccount(ctx, cmd.OutOrStdout(), s, account, f)
-			})
-		},
-	}
-	f.add(cmd)
-	cmd.Flags().StringVar(&f.to, "to", "", "last day, if the binding has an end")
-	cmd.Flags().BoolVar(&f.correct, "correct", false, "the present binding was wrong: rewrite its days")
-	cmd.Flags().StringVar(&f.login, "login", "", "the login to pull it with")
+	}, func(r *api.Request, args []string) error {
+		if wrong := order.Check(clock.System{}.Now()); len(wrong) > 0 {
+			return flagError(wrong[0])
+		}
+		return rebind(a, r, args[0], order.DryRun,
+			func(ctx context.Context, p api.Producer, media, id string) (client.Rebinding, error) {
+				return p.BindAccount(ctx, media, id, client.BindRequest(order))
+			},
+			func(ctx context.Context, c binding.Change) (client.Rebinding, error) { return c.Bind(ctx, order) })
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&order.Game, "game", "", "code of the game that it advertises")
+	flags.StringVar(&order.GameName, "game-name", "", "name of the game, if its code is new")
+	flags.StringVar(&order.OS, "os", "", "what the game runs on: ios, android or pc")
+	flags.StringVar(&order.From, "from", "", "first day, such as 2026-11-15, in the account's time zone")
+	flags.StringVar(&order.To, "to", "", "last day, if it is not to hold forever")
+	flags.BoolVar(&order.Correct, "correct", false, "the present binding was wrong: rewrite its days")
+	flags.StringVar(&order.Login, "login", "", "the login to pull it with")
+	flags.BoolVar(&order.DryRun, "dry-run", false, "only show what would change")
 	return cmd
 }
 
-func (f *accountBindFlags) check() error {
+// whereBindingsAre is what the help of commands says that change one account.
+const whereBindingsAre = `It asks a producer's API where --server or ` + settings.ServerVariable +
+	` names one, or where no database is configured, and needs an
+admin's token there. Otherwise it works on the tables.`
+
+// rebind changes the bindings of an account by a producer, or in the tables, and prints what has changed.
+func rebind(
+	a *settings.Source, r *api.Request, account string, dryRun bool,
+	byProducer func(ctx context.Context, p api.Producer, media, id string) (client.Rebinding, error),
+	inTables func(ctx context.Context, c binding.Change) (client.Rebinding, error),
+) error {
+	var answer client.Rebinding
+	usesTables, err := tablesConfigured(a, r.Command)
 	switch {
-	case f.correct && f.game == "":
-		return usage.Errorf("--correct needs --game and --os")
-	case f.correct && (f.from != "" || f.to != ""):
-		return usage.Errorf("--correct rewrites the days of the present binding: for other days leave it out" +
-			" and name them with --from and --to")
-	case f.to != "" && f.from == "":
-		return usage.Errorf("--to needs --from")
-	case f.to != "" && f.to < f.from:
-		return usage.Errorf("--to is %s: want %s or later", f.to, f.from)
-	}
-	if f.to != summaries.LastDay.String() { // No end, as the table has it.
-		if err := checkDay("to", f.to); err != nil {
+	case err != nil:
+		return err
+	case usesTables:
+		err = withAccount(a, r.Command, account, func(ctx context.Context, c binding.Change) (err error) {
+			c.DryRun = dryRun
+			answer, err = inTables(ctx, c)
+			if wrong, is := errors.AsType[*config.FieldError](err); is {
+				return flagError(wrong)
+			}
+			return err
+		})
+	default:
+		var p api.Producer
+		if p, err = r.Producer(); err != nil {
 			return err
 		}
+		media, id := storesettings.SplitName(account)
+		if media == "" {
+			media = "-" // The producer finds the platform.
+		}
+		answer, err = byProducer(r.Context(), p, media, id)
+		err = api.WithRemedy(err)
 	}
-	return f.gameFlags.check()
+	if err != nil {
+		return err
+	}
+	document, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	return api.Print(r, document, show.Rebound)
 }
 
-// withAccount opens the databases for work on one account.
+// flagError is the error of a field of an order as that of its flag.
+func flagError(wrong *config.FieldError) error {
+	flag, want := strings.ReplaceAll(wrong.Key, "_", "-"), strings.ReplaceAll(wrong.Want, "game_name", "game-name")
+	if wrong.Value == "" {
+		return usage.Errorf("--%s: want %s", flag, want)
+	}
+	return usage.Errorf("--%s is %q: want %s", flag, wrong.Value, want)
+}
+
+// tablesConfigured reports whether a command works on the tables: a database is configured, and no producer is named.
+func tablesConfigured(a *settings.Source, cmd *cobra.Command) (bool, error) {
+	if cmd.Flags().Changed("server") || settings.Variable(a.Environ, settings.ServerVariable) != "" {
+		return false, nil
+	}
+	_, sources, err := a.Load(cmd, "unbind")
+	if err != nil {
+		return false, err
+	}
+	return sources.Of("store.config.writer") != "default", nil
+}
+
+// withAccount opens the databases for a change of one account.
 func withAccount(a *settings.Source, cmd *cobra.Command, name string,
-	work func(context.Context, *store.Store, storesettings.Account) error) error {
+	work func(context.Context, binding.Change) error) error {
 	return a.WithStore(cmd, "unbind", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
@@ -95,110 +145,19 @@ func withAccount(a *settings.Source, cmd *cobra.Command, name string,
 		account, ok := found[name]
 		media, externalID := storesettings.SplitName(name)
 		if !ok && media == "" {
-			return fmt.Errorf("%q is not a known account, or several platforms have it: want MEDIA/ACCOUNT, such as %s/20000001",
-				name, usage.SomePlatform())
+			return fmt.Errorf(
+				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s/20000001", name,
+				usage.SomePlatform())
 		}
 		if !ok {
-			return fmt.Errorf("%s has no account %q that is known here: accounts are added when a login is authorised,"+
-				" and by the task %s.account_list", media, externalID, media)
+			return fmt.Errorf(
+				"%s has no account %q that is known here: accounts come in when a login is authorised, and with the task "+
+					"%s.account_list", media, externalID, media)
 		}
-		return work(ctx, s, account)
-	})
-}
-
-// todayOf returns the account's present day by the database's time.
-func todayOf(ctx context.Context, s *store.Store, account storesettings.Account) (day.Day, error) {
-	now, err := s.Config.Now(ctx)
-	if err != nil {
-		return "", fmt.Errorf("read the database's time: %w", err)
-	}
-	zone, err := schedule.Zone(account.Timezone)
-	if err != nil {
-		return "", fmt.Errorf("account %s: %w", account.ExternalID, err)
-	}
-	return day.Of(now, zone), nil
-}
-
-func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account storesettings.Account,
-	f *accountBindFlags) error {
-	if err := f.ensureGame(ctx, s); err != nil {
-		return err
-	}
-	today, err := todayOf(ctx, s, account)
-	if err != nil {
-		return err
-	}
-	if f.login != "" {
-		if err := chooseLogin(ctx, s, account, f.login); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "It is pulled with the login %s while that login can be used.\n", table.Plain(f.login))
-	}
-	if f.game != "" {
-		before, after, err := s.Rebind(ctx, operator(), account.ID,
-			func(have []summaries.Binding) (summaries.Binding, error) { return f.binding(have, today), nil })
+		now, err := s.Config.Now(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("read the database's time: %w", err)
 		}
-		if err := show.Rebound(out, before, after); err != nil {
-			return err
-		}
-	}
-	// A change of past days alone does not change whether the account is pulled.
-	if f.correct || (f.to != "" && day.Day(f.to) < today) || account.Bound || (f.login != "" && f.game == "") {
-		return nil
-	}
-	if err := s.BindAccounts(ctx, operator(), []int64{account.ID}, true); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "It is pulled from now on.")
-	return nil
-}
-
-// binding returns the new binding with its days.
-func (f *accountBindFlags) binding(have []summaries.Binding, today day.Day) summaries.Binding {
-	b := summaries.Binding{
-		From: cmp.Or(day.Day(f.from), today), To: cmp.Or(day.Day(f.to), summaries.LastDay), Game: f.game, OS: f.os,
-	}
-	switch {
-	case len(have) == 0 && f.from == "":
-		b.From = summaries.FirstBoundDay
-	case f.correct:
-		wrong, ok := summaries.BindingOn(have, today)
-		if !ok {
-			wrong = have[len(have)-1]
-		}
-		b.From, b.To = wrong.From, wrong.To
-	}
-	return b
-}
-
-// chooseLogin selects the login that the account is pulled with while that can be used. Selecting it again changes
-// nothing and adds no audit entry.
-func chooseLogin(ctx context.Context, s *store.Store, account storesettings.Account, login string) error {
-	logins, err := s.AccountLogins(ctx, account.ID)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for i := range logins {
-		l := &logins[i]
-		names = append(names, l.Login.Login)
-		if l.Login.Login != login || l.Chosen {
-			continue
-		}
-		chosen := storesettings.Audit{
-			Actor: operator(), Action: "account.choose_login",
-			Object: "media_account/" + account.Media + "/" + account.ExternalID,
-			After:  fmt.Sprintf(`{"login": %q}`, login),
-		}
-		if _, err := s.AddAudit(ctx, chosen); err != nil {
-			return err
-		}
-		return s.ChooseLogin(ctx, account.ID, l.ID)
-	}
-	if slices.Contains(names, login) {
-		return nil
-	}
-	return usage.Errorf("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
+		return work(ctx, binding.Change{Store: s, Actor: operator(), Account: account, Now: now})
+	})
 }

@@ -70,35 +70,7 @@ func TestBindAccount_NeedsNoKeys(t *testing.T) {
 	}
 }
 
-func TestBindAccount_SetsTheDays(t *testing.T) {
-	t.Parallel()
-	const today = day.Day("2026-11-21")
-	past := summaries.Binding{From: "2026-10-01", To: "2026-10-31", Game: "a", OS: "ios"}
-	present := summaries.Binding{From: "2026-11-01", To: summaries.LastDay, Game: "b", OS: "ios"}
-	for name, c := range map[string]struct {
-		flags    accountBindFlags
-		have     []summaries.Binding
-		from, to day.Day
-	}{
-		"the first game applies to all figures": {accountBindFlags{}, nil, summaries.FirstBoundDay, summaries.LastDay},
-		"unless it has a first day": {accountBindFlags{gameFlags: gameFlags{from: "2026-11-03"}}, nil,
-			"2026-11-03", summaries.LastDay},
-		"another one is a move from today on": {accountBindFlags{}, []summaries.Binding{past}, today,
-			summaries.LastDay},
-		"a correction rewrites the present binding": {accountBindFlags{correct: true}, []summaries.Binding{past, present},
-			present.From, present.To},
-		"or the last one, if there is no present one": {accountBindFlags{correct: true},
-			[]summaries.Binding{{From: "2026-09-01", To: "2026-09-30"}, past}, past.From, past.To},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := c.flags.binding(c.have, today)
-			require.Equal(t, []day.Day{c.from, c.to}, []day.Day{b.From, b.To})
-		})
-	}
-}
-
-// knownAccount adds an account that is not bound. Its time zone has about noon, so that no test runs over midnight.
+// knownAccount is an account that nobody has bound, in a zone in which it is about noon: no test of it sees two days.
 func knownAccount(t *testing.T) (environ []string, s *store.Store, today day.Day) {
 	t.Helper()
 	platform := engine.PlatformNames()[0]
@@ -142,7 +114,58 @@ func TestBindAccount_DoesNotPullForPastDaysAlone(t *testing.T) {
 			r := adsync(environ, "bind", "account", platform+"/9001", "--game", "g", "--game-name", "G", "--os", "ios",
 				"--from", today.Add(-9).String(), "--to", today.Add(c.to).String())
 			require.Zero(t, r.code, r.stderr)
-			require.Equal(t, c.pulled, strings.Contains(r.stdout, "It is pulled from now on."), r.stdout)
+			require.Equal(t, c.pulled, strings.Contains(r.stdout, "It is pulled.\n"), r.stdout)
 		})
+	}
+}
+
+// A producer that is named does it: no database is configured here.
+func TestBindAccount_AsksAProducer(t *testing.T) {
+	t.Parallel()
+	const rebinding = `{"media": "tulip", "external_id": "9001", "dry_run": true, "pulled": true, "login": "20009001",
+	  "before": [],
+	  "after": [{"from": "2026-11-20", "game": "chess", "os": "ios"}],
+	  "moves": [{"from": "2026-11-20", "new_game": "chess", "new_os": "ios",
+	    "sums": [{"currency": "CNY", "days": 2, "first": "2026-11-20", "last": "2026-11-21",
+	      "figures": {"cost": 812340000}}]}]}`
+	stdout, asked := sent(t, rebinding, "bind", "account", "tulip/9001", "--game", "chess", "--game-name", "Chess",
+		"--os", "ios", "--from", "2026-11-20", "--login", "20009001", "--dry-run")
+	require.Equal(t, `POST /api/v1/accounts/tulip/9001/bindings {"game":"chess","game_name":"Chess","os":"ios",`+
+		`"from":"2026-11-20","login":"20009001","dry_run":true}`, asked)
+	require.Equal(t, `WHEN    FROM        TO  GAME        OS
+before  -           -   unassigned  -
+then    2026-11-20  -   chess       ios
+
+MOVES FROM  TO  OLD GAME    NEW GAME   DAYS WITH FIGURES  FIRST       LAST        SPENT
+2026-11-20  -   unassigned  chess ios  2                  2026-11-20  2026-11-21  CNY 812.34
+
+The login to pull it with, while that can be used, is 20009001.
+It would be pulled.
+Nothing was changed: leave --dry-run out to do it.
+`, stdout)
+	stdout, asked = sent(t, rebinding, "unbind", "9001", "--from", "2026-11-20", "--dry-run", "--output", "json")
+	require.Equal(t, "DELETE /api/v1/accounts/-/9001/bindings?dry_run=true&from=2026-11-20 ", asked)
+	require.JSONEq(t, rebinding, stdout)
+}
+
+func TestBindAccount_DryRunChangesNothingInTheTables(t *testing.T) {
+	t.Parallel()
+	environ, s, _ := knownAccount(t)
+	account := engine.PlatformNames()[0] + "/9001"
+	r := adsync(environ, "bind", "account", account, "--game", "g", "--game-name", "G", "--os", "ios", "--dry-run")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "It would be pulled.\nNothing was changed: leave --dry-run out to do it.\n")
+	var changes int
+	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM account_binding)"+
+		" + (SELECT COUNT(*) FROM audit_log) + (SELECT COUNT(*) FROM game WHERE code = 'g')"+
+		" + (SELECT COUNT(*) FROM media_account WHERE bound = 1)").Scan(&changes).Error)
+	require.Zero(t, changes)
+	for flags, want := range map[string]string{
+		"--game g": "--os: want ios, android or pc: game and os go together", "--os ios": "--game: want the code of a game",
+		"--game g --os ios": `--game is "g": want one of unassigned, or a new one with its name in game-name`,
+	} {
+		r = adsync(environ, append([]string{"bind", "account", account}, strings.Fields(flags)...)...)
+		require.Equal(t, exitUsage, r.code)
+		require.Contains(t, r.stderr, want)
 	}
 }

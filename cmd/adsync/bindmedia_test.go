@@ -176,7 +176,7 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 				"the first one has a game")
 			r = show(adsync(environ, "unbind", media+"/"+first, "--from", "2026-11-10"))
 			require.Zero(t, r.code, r.stderr)
-			require.Contains(t, r.stdout, "is no longer pulled")
+			require.Contains(t, r.stdout, "It is not pulled.\n")
 			r = show(adsync(environ, "accounts", "show", media+"/"+first, "--server", server))
 			require.Zero(t, r.code, r.stderr)
 			require.Contains(t, r.stdout, "not bound: nothing of it is pulled")
@@ -361,21 +361,14 @@ func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 		`--from is "1970-01-01": want a day from 2010-01-01 to`: {"bind", onePlatform, "--app-id", "1", "--accounts", "all",
 			"--game", "g", "--os", "pc", "--from", "1970-01-01"},
 		`--from is "2999-01-01": want a day from 2010-01-01 to`: {"unbind", onePlatform + "/1", "--from", "2999-01-01"},
-		`--to is "9998-01-01": want a day from 2010-01-01 to`: {"bind", "account", onePlatform + "/1", "--game", "g",
-			"--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
-		`--from is "0001-01-01": want a day from 2010-01-01`: {"fields", "backfill", onePlatform, "order_pv", "--from",
-			"0001-01-01", "--to", "2026-11-01"},
-		`--to is "2031-01-01": want a day from 2010-01-01`: {"fields", "backfill", onePlatform, "order_pv", "--from",
-			"2026-11-01", "--to", "2031-01-01"},
-		`--from is "today": want a day`: {"bind", "account", onePlatform + "/1", "--game", "g",
-			"--os", "pc", "--from", "today"},
-		"want https, since the code": {"bind", onePlatform, "--app-id", "1", "--redirect-uri",
-			"http://adsync.example.com/cb"},
-		"--correct rewrites the days of the present binding": {"bind", "account", onePlatform + "/1", "--game", "g",
-			"--os", "pc", "--correct", "--from", "2026-11-01"},
-		"want MEDIA/ACCOUNT with the platform's id": {"unbind", onePlatform},
-		"--to is 2026-10-01: want 2026-11-01 or later": {"bind", "account", onePlatform + "/1", "--game", "g",
-			"--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
+		`--to is "9998-01-01": want a day from 2010-01-01 to`:   {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
+		`--from is "0001-01-01": want a day from 2010-01-01`:    {"fields", "backfill", onePlatform, "order_pv", "--from", "0001-01-01", "--to", "2026-11-01"},
+		`--to is "2031-01-01": want a day from 2010-01-01`:      {"fields", "backfill", onePlatform, "order_pv", "--from", "2026-11-01", "--to", "2031-01-01"},
+		`--from is "today": want a day`:                         {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "today"},
+		"want https, since the code":                            {"bind", onePlatform, "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
+		"it rewrites the days of the present binding":           {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
+		"want MEDIA/ACCOUNT with the platform's id":             {"unbind", onePlatform},
+		`--to is "2026-10-01": want 2026-11-01 or later`:        {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)

@@ -216,3 +216,13 @@ func TestTasks_RefuseAWrongCommandLine(t *testing.T) {
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, "no such file")
 }
+
+func TestTasksDelete_ShowsTheTaskFirst(t *testing.T) {
+	t.Parallel()
+	stdout, asked := sent(t, `{"name": "a.one", "status": "good", "handler": "tulip.adgroup"}`, "tasks", "delete", "a.one")
+	require.Equal(t, "GET /api/v1/tasks/a.one ", asked)
+	require.Contains(t, stdout, "\nNothing was changed: add --yes to delete it.\n")
+	stdout, asked = sent(t, `{"id": "1", "name": "a.one", "open_runs": ["100", "101"]}`, "tasks", "delete", "a.one", "--yes")
+	require.Equal(t, "DELETE /api/v1/tasks/a.one ", asked)
+	require.Equal(t, "Deleted the task a.one.\n2 open runs continue to the end: 100, 101\n", stdout)
+}

@@ -2,63 +2,48 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/day"
-	"adsync/base/store"
-	storesettings "adsync/base/store/settings"
-	"adsync/base/store/summaries"
+	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
-	"adsync/cmd/adsync/internal/show"
-	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
+	"adsync/producer/binding"
 )
 
 func newUnbind(a *settings.Source) *cobra.Command {
 	var from string
-	cmd := &cobra.Command{
+	var dryRun bool
+	cmd := api.Command(a, &cobra.Command{
 		Use:   "unbind MEDIA/ACCOUNT",
 		Short: "Ends the pulling of an account",
-		Long: `Ends the pulls of an account, apart from those that run. Its rows stay in the tables. From tomorrow on, or
-from --from, it belongs to no game: figures of those days go to "unassigned". "adsync bind account" binds it
-again; the task system.fill then orders the days between.`,
-		Example: `  adsync unbind {media}/20000001`,
-		Args:    usage.Account,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkDay("from", from); err != nil {
-				return err
-			}
-			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account storesettings.Account) error {
-				return unbind(ctx, cmd.OutOrStdout(), s, account, day.Day(from))
-			})
-		},
-	}
-	cmd.Flags().StringVar(&from, "from", "", "first day without a game (tomorrow if not given)")
-	return cmd
-}
+		Long: `Nothing of the account is pulled from now on, but for what is under way. What is in the tables
+stays. From tomorrow on, or from --from, it belongs to no game: what is known of those days goes to "unassigned".
+"adsync bind account" binds it again; the task system.fill then orders the days between. With --dry-run it shows the
+days and the sums that would move, and changes nothing.
 
-func unbind(ctx context.Context, out io.Writer, s *store.Store, account storesettings.Account, from day.Day) error {
-	if from == "" {
-		today, err := todayOf(ctx, s, account)
-		if err != nil {
+` + whereBindingsAre,
+		Example: `  adsync unbind {media}/20000001 --dry-run`,
+		Args:    usage.Account,
+	}, func(r *api.Request, args []string) error {
+		if err := checkDay("from", from); err != nil {
 			return err
 		}
-		// The money spent today was spent for its game.
-		from = today.Add(1)
-	}
-	// This comes first: what is pulled meanwhile should still have its game.
-	if err := s.BindAccounts(ctx, operator(), []int64{account.ID}, false); err != nil {
-		return err
-	}
-	before, after, err := s.Rebind(ctx, operator(), account.ID, func([]summaries.Binding) (summaries.Binding, error) {
-		return summaries.Binding{From: from, To: summaries.LastDay}, nil
+		return rebind(a, r, args[0], dryRun,
+			func(ctx context.Context, p api.Producer, media, id string) (client.Rebinding, error) {
+				params := client.UnbindAccountParams{From: from}
+				if dryRun {
+					params.DryRun = "true"
+				}
+				return p.UnbindAccount(ctx, media, id, params)
+			},
+			func(ctx context.Context, c binding.Change) (client.Rebinding, error) {
+				return c.Unbind(ctx, day.Day(from))
+			})
 	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%s/%s is no longer pulled.\n", account.Media, table.Plain(account.ExternalID))
-	return show.Rebound(out, before, after)
+	cmd.Flags().StringVar(&from, "from", "", "first day without a game (tomorrow if not given)")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
+	return cmd
 }

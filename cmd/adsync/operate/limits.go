@@ -19,6 +19,6 @@ share in calls a second. Below are the points at which calls are or were paused,
 		Example: `  adsync limits --media {media}`,
 	}, func(r *api.Request, _ []string) error { return api.Get(r, "/api/v1/limits", show.Limits) })
 	api.Param(cmd, "media", "only of this platform")
-	cmd.AddCommand(newLimitsEndPause(a))
+	cmd.AddCommand(newLimitsRules(a), newLimitsSet(a), newLimitsDelete(a), newLimitsEndPause(a))
 	return cmd
 }

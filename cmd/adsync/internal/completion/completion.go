@@ -125,13 +125,13 @@ func argCompletion(a *settings.Source, path string) cobra.CompletionFunc {
 	}
 	platforms := cobra.FixedCompletions(engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp)
 	switch path {
-	case "adsync tasks show", "adsync tasks edit", "adsync tasks enable", "adsync tasks disable", "adsync tasks run":
+	case "adsync tasks show", "adsync tasks edit", "adsync tasks enable", "adsync tasks disable", "adsync tasks delete", "adsync tasks run":
 		return first(taskNames(a))
 	case "adsync pause", "adsync cancel":
 		return stopTargetNames(a)
 	case "adsync accounts show", "adsync bind account", "adsync changes", "adsync coverage", "adsync unbind":
 		return first(accountBegins)
-	case "adsync fields add", "adsync fields drop", "adsync fields reinstate":
+	case "adsync fields add", "adsync fields drop", "adsync fields reinstate", "adsync limits set":
 		return first(platforms)
 	case "adsync log-level":
 		return first(cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))

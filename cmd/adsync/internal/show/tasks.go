@@ -213,3 +213,22 @@ func ChangedTask(done string) func(io.Writer, *client.Task) error {
 		return nil
 	}
 }
+
+// TaskToDelete prints a task that would be deleted.
+func TaskToDelete(w io.Writer, k *client.Task) error {
+	if err := Task(w, k); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "\nNothing was changed: add --yes to delete it.")
+	return err
+}
+
+// DeletedTask prints a task that was deleted, and its runs that continue.
+func DeletedTask(w io.Writer, d *client.DeletedTask) error {
+	_, err := fmt.Fprintf(w, "Deleted the task %s.\n", table.Plain(d.Name))
+	if len(d.OpenRuns) > 0 && err == nil {
+		runs := plural.Count(len(d.OpenRuns), "open run continues", "open runs continue")
+		_, err = fmt.Fprintf(w, "%s to the end: %s\n", runs, table.Clean(strings.Join(d.OpenRuns, ", ")))
+	}
+	return err
+}
