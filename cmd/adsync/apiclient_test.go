@@ -93,10 +93,10 @@ func TestTables_AreSafeForTerminals(t *testing.T) {
 		`{"troubles": [{"what": "E", "why": "E"}], "media": [{"name": "E", "spend": [{"currency": "E"}]}], "attention": [{"title": "E", "cause": "E", "accounts": 1, "examples": ["E"], "money": [{"currency": "E"}], "command": "E"}]}`: {"overview"},
 		`{"cancels": [{"id": "E", "kind": "E", "target": "E", "reason": "E", "by": "E"}], "next": ""}`:                                                                                                                                   {"cancels"},
 	} {
-		stdout, _ := printedFor(t, strings.ReplaceAll(answer, `"E"`, `"`+evil+`"`), strings.Fields(line)...)
-		require.Contains(t, stdout, "[2J", line)
-		require.NotContains(t, stdout, "\x1b", line)
-		require.NotContains(t, stdout, "\u009b", line)
-		require.Regexp(t, `^[^\x00-\x09\x0b-\x1f]*$`, stdout, line)
+		stdout, _ := printedFor(t, strings.ReplaceAll(answer, `"E"`, `"`+evil+`"`), args...)
+		require.Contains(t, stdout, "[2J", strings.Join(args, " "))
+		require.NotContains(t, stdout, "\x1b", strings.Join(args, " "))
+		require.NotContains(t, stdout, "\u009b", strings.Join(args, " "))
+		require.Regexp(t, `^[^\x00-\x09\x0b-\x1f]*$`, stdout, strings.Join(args, " "))
 	}
 }
