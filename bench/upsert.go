@@ -168,12 +168,12 @@ func writeRaw(ctx context.Context, pool *sql.DB, raw, public *sql.Stmt, account 
 			publicArgs = append(append(publicArgs, key...), platform, "CNY", "Asia/Shanghai")
 			publicArgs = append(r.Metrics.Args(publicArgs), now, 1)
 		}
-		if _, err := tx.StmtContext(ctx, raw).ExecContext(ctx,
-			rawArgs...); err != nil { //nolint:sqlclosecheck // The transaction closes it.
+		//nolint:sqlclosecheck // The transaction closes it.
+		if _, err := tx.StmtContext(ctx, raw).ExecContext(ctx, rawArgs...); err != nil {
 			return err
 		}
-		if _, err := tx.StmtContext(ctx, public).ExecContext(ctx,
-			publicArgs...); err != nil { //nolint:sqlclosecheck // The transaction closes it.
+		//nolint:sqlclosecheck // The transaction closes it.
+		if _, err := tx.StmtContext(ctx, public).ExecContext(ctx, publicArgs...); err != nil {
 			return err
 		}
 	}

@@ -115,6 +115,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600},
 		}, []string{"media", "lane"}),
 	}
+	return m, m.register(r)
+}
+
+func (m *metrics) register(r prometheus.Registerer) error {
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.leader, m.tasks, m.badTasks, m.lateness, m.ticks, m.caughtUp, m.givenUp, m.missing, m.orders, m.sent, m.skipped,
@@ -123,5 +127,5 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	} {
 		errs = append(errs, r.Register(c))
 	}
-	return m, errors.Join(errs...)
+	return errors.Join(errs...)
 }

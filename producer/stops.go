@@ -169,12 +169,7 @@ func (s *stopOrders) reportStops(ctx context.Context, list []task.Stop) error {
 			continue
 		}
 		s.logged[stop.ID] = stop.Verb
-		text := "pause in force"
-		if stop.Verb == task.Cancel {
-			text = "cancel in force"
-		}
-		s.logger.Info(text, slices.Concat(about(stop), []any{"until",
-			stop.Until})...) //nolint:sloglint // One of two constants.
+		s.logger.Info("stop order in force", append(about(stop), "verb", string(stop.Verb), "until", stop.Until)...)
 	}
 	for verb, n := range counts {
 		s.metrics.stops.WithLabelValues(string(verb)).Set(n)

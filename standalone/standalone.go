@@ -170,13 +170,9 @@ func (s *stack) open(ctx context.Context) error {
 		return err
 	}
 	if s.Live == nil {
-		if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
+		if err := s.openPartner(ctx); err != nil {
 			return err
 		}
-		if s.partner, err = summaries.OpenPartner(partnerSettings(s.dir.file(partnerFile))); err != nil {
-			return err
-		}
-		s.opened(s.partner.Close)
 	}
 	registry := telemetry.NewRegistry()
 	if s.server, err = httpapi.New(s.API, registry, s.Logger); err != nil {
@@ -216,6 +212,18 @@ func (s *stack) open(ctx context.Context) error {
 		Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
 	return s.addServices(database, s.parts)
+}
+
+// openPartner fills and opens the partner's database.
+func (s *stack) openPartner(ctx context.Context) (err error) {
+	if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
+		return err
+	}
+	if s.partner, err = summaries.OpenPartner(partnerSettings(s.dir.file(partnerFile))); err != nil {
+		return err
+	}
+	s.opened(s.partner.Close)
+	return nil
 }
 
 func (s *stack) addServices(database *clock.Database, parts *engine.Engine) error {

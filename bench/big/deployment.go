@@ -179,14 +179,15 @@ func (d *deployment) serve(ctx context.Context) error {
 	if err := p.Reload(ctx); err != nil {
 		return err
 	}
-	server, err := httpapi.New(httpapi.DefaultConfig(), telemetry.NewRegistry(),
-		log) //nolint:contextcheck // Requests have contexts of their own.
+	//nolint:contextcheck // Each request has its own context.
+	server, err := httpapi.New(httpapi.DefaultConfig(), telemetry.NewRegistry(), log)
 	if err != nil {
 		return err
 	}
 	waiter := ratelimit.New(ratelimit.DefaultConfig(), d.cache, keys, d.store, grant.NewRules(), reg, log)
+	//nolint:contextcheck // Each request has its own context.
 	server.Register(api.Routes(api.Deps{Store: d.store, Now: d.store.Data.Now, Producer: p, Registry: registry,
-		Platforms: engine.Platforms(), Limits: waiter, Clock: at})...) //nolint:contextcheck // Likewise.
+		Platforms: engine.Platforms(), Limits: waiter, Clock: at})...)
 	if err := server.Gate().Start(ctx); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestStops_AgainstAProducer(t *testing.T) {
 	require.Equal(t, "Nothing is paused.\n", run("pauses"))
 	paused := run("pause", "media", platform, "--for", "2h", "--reason", "maintenance", "--by", "otto")
 	require.Regexp(t, `^Paused media `+platform+` until \S+Z, by order \d+\.\n$`, paused)
-	told := p.await(t, "msg", "pause in force")
+	told := p.await(t, "msg", "stop order in force")
 	require.Equal(t, []any{platform, "otto", "maintenance"}, []any{told["target"], told["by"], told["reason"]})
 	id := regexp.MustCompile(`order (\d+)`).FindStringSubmatch(paused)[1]
 	require.Regexp(t, `(?m)^`+id+` +media +`+platform+` +active +\S+ +\S+Z +- +otto +maintenance$`, run("pauses"))
