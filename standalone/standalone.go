@@ -75,8 +75,7 @@ func (o Options) ends() bool { return o.Once || o.Live != nil }
 // ErrDifferent means that a comparison found differences. The report shows them.
 var ErrDifferent = errors.New("the tables differ from the platforms' truth")
 
-// partitions is the number of partitions of an embedded topic: enough to show how work spreads, few enough for one
-// process.
+// partitions is the number of partitions of an embedded topic: it shows how work spreads and is few for one process.
 const partitions = 6
 
 // Run runs until ctx ends or, with Once or Live, until the comparison is done.

@@ -255,7 +255,7 @@ func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 	}
 	platforms, err := os.ReadFile("../../deploy/helm/adsync/medias.txt")
 	require.NoError(t, err)
-	for _, media := range strings.Fields(string(medias)) {
+	for _, media := range strings.Fields(string(platforms)) {
 		require.Contains(t, topics("important"), "ads."+media+".important", "* is each of this release")
 	}
 	require.Equal(t, []string{"ads.acme.normal", "ads.globe.normal", "ads.system.normal"}, topics("normal"))

@@ -298,7 +298,7 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 		state, code = a.agree()
 		require.NoError(t,
 			a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
-		a.refused(oauth.Old, "more than 10 minutes ago", state, code)
+		a.refused(oauth.Old, "more than 10 minutes old", state, code)
 
 		// A process that died between the platform's answer and the table.
 		state, code = a.agree()
