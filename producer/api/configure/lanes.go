@@ -114,11 +114,16 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	gone := settings.Lane{Media: media, Name: name}
+	// The runs are read before the transaction, which would hold its locks while the other database answers.
+	open, err := OpenRuns(ctx, h.Store, func(r *ledger.Run) bool { return gone.Carries(r.Media, r.Settings.Lane) })
+	if err != nil {
+		return nil, err
+	}
 	err = h.Store.DeleteLane(ctx, editor(c, "lane.delete"), media, name, func(table settings.TaskTable) error {
 		stays := func(of string) bool {
 			return slices.ContainsFunc(table.Lanes, func(l settings.Lane) bool { return l.Carries(of, name) })
 		}
-		gone := settings.Lane{Media: media, Name: name}
 		var tasks []string
 		for _, row := range table.Rows {
 			if gone.Carries(row.Media, row.Lane) && !stays(row.Media) {
@@ -130,15 +135,13 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 				"Tasks travel on this lane: %s. Give them another lane first, or delete them.", strings.Join(tasks, ", "))
 		}
 		// The messages of an open run are in the lane's topic, which nobody would read.
-		runs, err := OpenRuns(ctx, h.Store, func(r *ledger.Run) bool {
-			return gone.Carries(r.Media, r.Settings.Lane) && !stays(r.Media)
-		})
-		if err != nil || len(runs) == 0 {
-			return err
+		at := slices.IndexFunc(open, func(r ledger.Run) bool { return !stays(r.Media) })
+		if at < 0 {
+			return nil
 		}
 		return httpapi.NewProblem(http.StatusConflict,
 			"The run %d of the task %s travels on this lane and is still open: wait for its end, or cancel it.",
-			runs[0].ID, runs[0].TaskName)
+			open[at].ID, open[at].TaskName)
 	})
 	if errors.Is(err, sqldb.ErrNotFound) {
 		return nil, noLane(media, name)
