@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +52,17 @@ type pageAnswer struct {
 	err  error
 }
 
+// next returns a copy of the next page.
 func (f *fakePlatform) next(what string) (media.Page, error) {
 	f.asked = append(f.asked, what)
 	answer := f.pages[0]
 	if len(f.pages) > 1 {
 		f.pages = f.pages[1:]
+	}
+	// A pull owns the rows that it is given and changes them. Tests use one page several times, also in parallel.
+	answer.page.Rows = slices.Clone(answer.page.Rows)
+	for i := range answer.page.Rows {
+		answer.page.Rows[i].Raw = slices.Clone(answer.page.Rows[i].Raw)
 	}
 	return answer.page, answer.err
 }
