@@ -23,8 +23,8 @@ const (
 	Admin    Role = "admin"    // changes settings
 )
 
-// Anyone is the role of a route that needs no token, wherever the request comes from: its handler tells by other means whom
-// it answers. No token has it.
+// Anyone is the role of a route that needs no token, wherever the request comes from: its handler tells by other
+// means whom it answers. No token has it.
 const Anyone Role = "none"
 
 // rank is 0 for what is no role.
@@ -83,7 +83,8 @@ func (g *guard) require(role Role) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		caller, p := g.identify(c)
 		if p == nil && caller.Role.rank() < role.rank() {
-			p = NewProblem(http.StatusForbidden, "This needs a token of the role %s; the one of %s has the role %s.", role, caller.Name, caller.Role)
+			p = NewProblem(http.StatusForbidden, "This needs a token of the role %s; the one of %s has the role %s.", role,
+				caller.Name, caller.Role)
 		}
 		if p != nil {
 			if p.Status == http.StatusUnauthorized {
@@ -111,11 +112,12 @@ func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 	return g.check(c, token)
 }
 
-// fromHere refuses requests under another name than this machine's where no token is needed: only this machine reaches the server then,
-// but a page that is open in a browser here can have its own name resolve to this address.
+// fromHere refuses requests under another name than this machine's where no token is needed: only this machine
+// reaches the server then, but a page that is open in a browser here can have its own name resolve to this address.
 func (g *guard) fromHere(r *http.Request) *Problem {
 	if host, named := localhost.Named(r); !g.wantsTokens() && !named {
-		return NewProblem(http.StatusForbidden, "Without api.tokens only requests to localhost are answered, not to %q.", host)
+		return NewProblem(http.StatusForbidden, "Without api.tokens only requests to localhost are answered, not to %q.",
+			host)
 	}
 	return nil
 }
@@ -127,8 +129,8 @@ func (g *guard) addressed(c *gin.Context) {
 	}
 }
 
-// check returns whose token it is. A known token always passes: wrong tokens from the same address, or through the same proxy, lock
-// nobody out. Only wrong tokens are counted and have to wait.
+// check returns whose token it is. A known token always passes: wrong tokens from the same address, or through the
+// same proxy, lock nobody out. Only wrong tokens are counted and have to wait.
 func (g *guard) check(c *gin.Context, token string) (Caller, *Problem) {
 	// All tokens are compared, as hashes of one length: the time taken tells nothing of them.
 	token = strings.TrimSpace(token)
@@ -145,7 +147,8 @@ func (g *guard) check(c *gin.Context, token string) (Caller, *Problem) {
 	if wait := g.logins.wait(c.ClientIP()); wait > 0 {
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		return Caller{}, NewProblem(http.StatusTooManyRequests,
-			"The token is not known here, and too many wrong tokens came from your address: the Retry-After header says when the next one is counted again.")
+			"The token is not known here, and too many wrong tokens came from your address: the Retry-After header says when "+
+				"the next one is counted again.")
 	}
 	g.logins.fail(c.ClientIP(), hash)
 	return Caller{}, NewProblem(http.StatusUnauthorized, "The token is not known here.")

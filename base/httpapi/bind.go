@@ -19,7 +19,8 @@ import (
 // address, since a "dry_run" there must not be ignored.
 func Bind(c *gin.Context, schema *openapi.Schema, into any) error {
 	if c.Request.URL.RawQuery != "" {
-		return NewProblem(http.StatusBadRequest, "This route takes no parameters in its address: send them as fields of the body.")
+		return NewProblem(http.StatusBadRequest,
+			"This route takes no parameters in its address: send them as fields of the body.")
 	}
 	if media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || media != "application/json" {
 		return NewProblem(http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json.")

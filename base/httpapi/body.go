@@ -13,12 +13,13 @@ import (
 const (
 	// bodyTimeout is how long a request's body may take to arrive. It has at most api.body_limit bytes.
 	bodyTimeout = 5 * time.Second
-	// unreadTimeout is how long the rest of a body that no handler reads may take: a request that was refused must not keep its connection.
+	// unreadTimeout is how long the rest of a body that no handler reads may take: a request that was refused must not
+	// keep its connection.
 	unreadTimeout = time.Second
 )
 
-// timedBody is a request's body that must arrive within bodyTimeout. Where the connection knows no deadlines, as in tests without one, there is
-// no limit.
+// timedBody is a request's body that must arrive within bodyTimeout. Where the connection knows no deadlines, as in
+// tests without one, there is no limit.
 type timedBody struct {
 	io.ReadCloser
 
@@ -26,7 +27,8 @@ type timedBody struct {
 	done       bool // nothing more is read from it
 }
 
-// timeBody limits the time of a request's body. The function that it returns must be called when the request has been answered.
+// timeBody limits the time of a request's body. The function that it returns must be called when the request has been
+// answered.
 func timeBody(c *gin.Context) (answered func()) {
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return func() {}
@@ -42,7 +44,8 @@ func timeBody(c *gin.Context) (answered func()) {
 }
 
 func (b *timedBody) allow(limit time.Duration) {
-	_ = b.connection.SetReadDeadline(time.Now().Add(limit)) //nolint:forbidigo // The network measures its deadlines by this clock.
+	_ = b.connection.SetReadDeadline(time.Now().Add(
+		limit)) //nolint:forbidigo // The network measures its deadlines by this clock.
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {

@@ -15,9 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowBody sends a request whose body does not come, over a connection without a network, and returns the answer, and how long the server kept
-// the connection.
-func slowBody(t *testing.T, b *bundle, handler http.Handler, request string) (status int, kind, problem string, kept time.Duration) {
+// slowBody sends a request whose body does not come, over a connection without a network, and returns the answer, and
+// how long the server kept the connection.
+func slowBody(t *testing.T, b *bundle, handler http.Handler, request string) (status int, kind, problem string,
+	kept time.Duration) {
 	t.Helper()
 	client, server := net.Pipe()
 	accepted := make(chan net.Conn, 1)
@@ -70,7 +71,9 @@ func (p *onePipe) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 
 func TestBody_ThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 	t.Parallel()
 	post := func(path, token string) string {
-		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"task\":", path, token)
+		return fmt.Sprintf(
+			"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+				"application/json\r\nContent-Length: 100\r\n\r\n{\"task\":", path, token)
 	}
 	tests := []struct {
 		name, request string
@@ -82,7 +85,8 @@ func TestBody_ThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 		{"of a caller whose role is too low", post("/api/run", viewerToken), http.StatusForbidden, 2 * unreadTimeout},
 		{"to a path that does not exist", post("/nothing", adminToken), http.StatusNotFound, 2 * unreadTimeout},
 		{"to a path that takes none", post("/healthz", adminToken), http.StatusMethodNotAllowed, 2 * unreadTimeout},
-		{"of a page of another site", strings.Replace(post("/api/run", adminToken), "\r\n\r\n", "\r\nSec-Fetch-Site: cross-site\r\n\r\n", 1),
+		{"of a page of another site", strings.Replace(post("/api/run", adminToken), "\r\n\r\n",
+			"\r\nSec-Fetch-Site: cross-site\r\n\r\n", 1),
 			http.StatusForbidden, 2 * unreadTimeout},
 	}
 	for _, test := range tests {
@@ -107,7 +111,8 @@ func TestBody_ToTheListenerOfMetricsIsNotWaitedForLong(t *testing.T) {
 			t.Parallel()
 			b := setup(t, withTokens).open(t)
 			synctest.Test(t, func(t *testing.T) {
-				status, _, text, kept := slowBody(t, b, b.metricsAlone(), method+" /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+				status, _, text, kept := slowBody(t, b, b.metricsAlone(), method+
+					" /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
 				require.Equal(t, want, status, text)
 				require.LessOrEqual(t, kept, 2*unreadTimeout)
 			})

@@ -53,7 +53,9 @@ func (c Config) Validate() error {
 	if !ok {
 		refuse("listen", c.Listen, addressWanted)
 	} else if len(c.Tokens) == 0 && !localhost.Is(host) {
-		refuse("listen", c.Listen, "a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything")
+		refuse("listen", c.Listen,
+			"a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may "+
+				"do everything")
 	}
 	if _, metricsPort, ok := splitAddress(c.MetricsListen); c.MetricsListen != "" && !ok {
 		refuse("metrics_listen", c.MetricsListen, addressWanted)
@@ -72,7 +74,8 @@ func (c Config) Validate() error {
 		if !ok {
 			refuse(at+".token", "", hashMark+" and the 64 hexadecimal digits of a SHA-256, as adsync token new prints them")
 		} else if len(t.Token.Reveal()) < tokenLengthMin || hashes[hash] {
-			refuse(at+".token", "", fmt.Sprintf("at least %d characters that no other token has: adsync token new makes one", tokenLengthMin))
+			refuse(at+".token", "", fmt.Sprintf("at least %d characters that no other token has: adsync token new makes one",
+				tokenLengthMin))
 		}
 		hashes[hash] = true
 		if t.Role.rank() == 0 {

@@ -24,15 +24,20 @@ func TestConfig_Validate(t *testing.T) {
 		{"the default", func(*Config) {}, ""},
 		{"localhost", func(c *Config) { c.Listen = "localhost:1" }, ""},
 		{"IPv6 loopback", func(c *Config) { c.Listen = "[::1]:1" }, ""},
-		{"all addresses with a token", func(c *Config) { c.Listen = ":8080"; c.Tokens = []Token{token("a", long, Admin)} }, ""},
+		{"all addresses with a token", func(c *Config) { c.Listen = ":8080"; c.Tokens = []Token{token("a", long, Admin)} },
+			""},
 		{"all addresses without a token", func(c *Config) { c.Listen = ":8080" },
 			`listen: ":8080" is refused: want a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything`},
 		{"a network address without a token", func(c *Config) { c.Listen = "10.0.0.1:8080" },
 			`listen: "10.0.0.1:8080" is refused: want a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything`},
-		{"no port", func(c *Config) { c.Listen = "127.0.0.1" }, `listen: "127.0.0.1" is refused: want host:port with a port from 0 (any free one) to 65535`},
+		{"no port", func(c *Config) { c.Listen = "127.0.0.1" },
+			`listen: "127.0.0.1" is refused: want host:port with a port from 0 (any free one) to 65535`},
 		{"a port too high", func(c *Config) { c.Listen = "127.0.0.1:65536" },
 			`listen: "127.0.0.1:65536" is refused: want host:port with a port from 0 (any free one) to 65535`},
-		{"tokens that cannot be told apart", func(c *Config) { c.Tokens = []Token{token("a", long, Admin), token("a", long, Viewer)} },
+		{"tokens that cannot be told apart", func(c *Config) {
+			c.Tokens = []Token{token("a", long, Admin),
+				token("a", long, Viewer)}
+		},
 			"tokens[1].name: \"a\" is refused: want a name that no other token has\n" +
 				"tokens[1].token: want at least 16 characters that no other token has: adsync token new makes one"},
 		{"a token that can be guessed, of no role", func(c *Config) { c.Tokens = []Token{token("a", "short", "owner")} },

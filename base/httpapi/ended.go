@@ -26,8 +26,9 @@ type SessionStore interface {
 	EndedSessions(ctx context.Context) ([]string, error)
 }
 
-// endedSessions are those whose cookies no longer open a page, although they are sealed and not over. A page asks this memory alone, so that it is
-// shown while the store is away: this process's own log-outs hold at once, those of others from the last read on.
+// endedSessions are those whose cookies no longer open a page, although they are sealed and not over. A page asks
+// this memory alone, so that it is shown while the store is away: this process's own log-outs hold at once, those of
+// others from the last read on.
 type endedSessions struct {
 	store SessionStore // nil: sessions are this process's own
 	log   *slog.Logger

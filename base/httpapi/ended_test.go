@@ -107,7 +107,8 @@ func TestLogout_EndsTheSessionInAllProcesses(t *testing.T) {
 		synctest.Wait()
 		require.False(t, opens(there, cookie), "nor in another process")
 		require.True(t, opens(here, other) && opens(there, other), "another session of the same token goes on")
-		require.Equal(t, http.StatusUnauthorized, visit(there, http.MethodGet, "http://ads.example.com/metrics", cookie, nil).Code)
+		require.Equal(t, http.StatusUnauthorized, visit(there, http.MethodGet, "http://ads.example.com/metrics", cookie,
+			nil).Code)
 	})
 }
 
@@ -196,7 +197,8 @@ func TestLogout_WithoutASession(t *testing.T) {
 func TestPages_TheCookieIsSecureWhereTheBrowserSpeaksTLS(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, nil, veraToken(veraText))
-	trusting := pageServerWith(t, nil, func(c *Config) { c.TrustedProxies = []string{"192.0.2.1", "fd00::/8"} }, veraToken(veraText))
+	trusting := pageServerWith(t, nil, func(c *Config) { c.TrustedProxies = []string{"192.0.2.1", "fd00::/8"} },
+		veraToken(veraText))
 	tests := []struct {
 		name   string
 		server *Server
@@ -215,7 +217,8 @@ func TestPages_TheCookieIsSecureWhereTheBrowserSpeaksTLS(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := visit(test.server, http.MethodPost, test.url+"/login", nil, map[string][]string{"token": {veraText}}, "X-Forwarded-Proto", test.proto)
+			w := visit(test.server, http.MethodPost, test.url+"/login", nil, map[string][]string{"token": {veraText}},
+				"X-Forwarded-Proto", test.proto)
 			require.Len(t, w.Result().Cookies(), 1)
 			require.Equal(t, test.want, w.Result().Cookies()[0].Secure)
 			w = visit(test.server, http.MethodPost, test.url+"/logout", nil, nil, "X-Forwarded-Proto", test.proto)

@@ -100,7 +100,8 @@ func (g *gate) leave() {
 func (g *gate) handle(c *gin.Context) {
 	if !g.enter() {
 		c.Header("Retry-After", "5")
-		answer(c, NewProblem(http.StatusServiceUnavailable, "The program is starting or stopping: /readyz tells when it takes requests."))
+		answer(c, NewProblem(http.StatusServiceUnavailable,
+			"The program is starting or stopping: /readyz tells when it takes requests."))
 		return
 	}
 	defer g.leave()

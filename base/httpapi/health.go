@@ -95,9 +95,9 @@ func (r *readiness) set(p phase) {
 	r.verdict = nil
 }
 
-// judge asks all checks at once, each for at most checkTimeout. Others get the same verdict for checkAge: a caller that may
-// hang up must not pass its own context. Parts are not asked before they have started, and nothing
-// is asked after the stop began: they could not answer.
+// judge asks all checks at once, each for at most checkTimeout. Others get the same verdict for checkAge: a caller
+// that may hang up must not pass its own context. Parts are not asked before they have started, and nothing is asked
+// after the stop began: they could not answer.
 func (r *readiness) judge(ctx context.Context) *verdict {
 	r.judging.Lock()
 	defer r.judging.Unlock()
@@ -183,7 +183,8 @@ func (c *check) tell(log *slog.Logger, err error) {
 		c.failing = clock.Mark()
 		log.Warn("a check of readiness fails", "check", c.name, "optional", c.kind == optional, "err", err)
 	case err == nil && !c.failing.IsZero():
-		log.Info("a check of readiness no longer fails", "check", c.name, "failed_for", clock.Since(c.failing).Round(time.Millisecond))
+		log.Info("a check of readiness no longer fails", "check", c.name, "failed_for",
+			clock.Since(c.failing).Round(time.Millisecond))
 		c.failing = time.Time{}
 	}
 }
@@ -210,7 +211,9 @@ func (r *readiness) unavailable(ctx context.Context) *Problem {
 	defer r.mu.Unlock()
 	for i, c := range v.Checks {
 		if v.Phase == serving && r.checks[i].kind == requested && !c.OK {
-			return NewProblem(http.StatusServiceUnavailable, "The %s does not answer (%s), and the request was given up. If it was to change something, look whether it did. /readyz tells when to try again.", c.Name, c.Reason)
+			return NewProblem(http.StatusServiceUnavailable,
+				"The %s does not answer (%s), and the request was given up. If it was to change something, look whether it did. "+
+					"/readyz tells when to try again.", c.Name, c.Reason)
 		}
 	}
 	return nil

@@ -89,7 +89,8 @@ func TestReadiness_ACheckThatHangsIsNotWaitedForNorPiledUp(t *testing.T) {
 		close(hung.hang)
 		synctest.Wait()
 		require.Equal(t, http.StatusOK, b.call("GET", "/readyz", "").Code, "it is asked again once it has answered")
-		require.Equal(t, 1, strings.Count(b.log.String(), "a check of readiness fails"), "one line, however often it was asked")
+		require.Equal(t, 1, strings.Count(b.log.String(), "a check of readiness fails"),
+			"one line, however often it was asked")
 		require.Equal(t, 1, strings.Count(b.log.String(), "a check of readiness no longer fails"))
 	})
 }
@@ -112,7 +113,8 @@ func TestReadiness_TellsWhatAStartWaitsFor(t *testing.T) {
 		b := setupWith(t, &server{away: errors.New("connection refused")}, &server{})
 		w := b.call("GET", "/readyz", "")
 		require.Equal(t, http.StatusServiceUnavailable, w.Code)
-		require.JSONEq(t, `{"ready": false, "phase": "starting", "checks": [{"name": "data database", "ok": false, "reason": "connection refused"},
+		require.JSONEq(t,
+			`{"ready": false, "phase": "starting", "checks": [{"name": "data database", "ok": false, "reason": "connection refused"},
 			{"name": "redis", "ok": true, "optional": true}]}`, w.Body.String())
 	})
 }
@@ -161,7 +163,8 @@ func TestHandle_ARequestThatNeedsAServerThatIsAwayIsTold(t *testing.T) {
 		began := time.Now()
 		w = b.call("GET", "/api/rows", "")
 		require.Equal(t, http.StatusServiceUnavailable, w.Code)
-		require.LessOrEqual(t, time.Since(began), slowRequest+checkTimeout+checkGrace, "nobody waits for the end of request_timeout")
+		require.LessOrEqual(t, time.Since(began), slowRequest+checkTimeout+checkGrace,
+			"nobody waits for the end of request_timeout")
 		require.Contains(t, w.Body.String(), "no answer within 2s")
 
 		close(hang)

@@ -11,14 +11,15 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// HTML is a page for browsers that asks nobody else for anything: its style and its script are within it, and the browser is told to
-// take no others, whatever finds its way into the page.
+// HTML is a page for browsers that asks nobody else for anything: its style and its script are within it, and the
+// browser is told to take no others, whatever finds its way into the page.
 type HTML struct {
 	template *template.Template
 	policy   string
 }
 
-// NewHTML makes a page of a template, in which {{style}} and {{script}} stand for the whole content of their elements. Either may be empty.
+// NewHTML makes a page of a template, in which {{style}} and {{script}} stand for the whole content of their
+// elements. Either may be empty.
 func NewHTML(text, style, script string, funcs template.FuncMap) (*HTML, error) {
 	own := template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // It is part of the program.
@@ -28,7 +29,8 @@ func NewHTML(text, style, script string, funcs template.FuncMap) (*HTML, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read the template of a page: %w", err)
 	}
-	policy := []string{"default-src 'none'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'", "style-src " + sourceOf(style)}
+	policy := []string{"default-src 'none'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
+		"style-src " + sourceOf(style)}
 	if script != "" {
 		policy = append(policy, "script-src "+sourceOf(script), "connect-src 'self'")
 	}

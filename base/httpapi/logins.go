@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// loginTries is how many wrong tokens an address may try in a loginWindow. The same one again is a client that was given the wrong
-	// one, and guesses nothing.
+	// loginTries is how many wrong tokens an address may try in a loginWindow. The same one again is a client that was
+	// given the wrong one, and guesses nothing.
 	loginTries  = 10
 	loginWindow = time.Minute
 	// loginAddresses is how many addresses are remembered at a time.
 	loginAddresses = 10_000
-	// sweepInterval is how often all of them are looked at, at the most: whoever has very many addresses must not have that done for each.
+	// sweepInterval is how often all of them are looked at, at the most: whoever has very many addresses must not have
+	// that done for each.
 	sweepInterval = time.Second
 )
 
@@ -63,8 +64,8 @@ func (l *logins) fail(address string, hash [sha256.Size]byte) {
 	}
 }
 
-// makeRoom forgets those whose window is over, and if there are none some other one: whoever has so many addresses is not held
-// up by this.
+// makeRoom forgets those whose window is over, and if there are none some other one: whoever has so many addresses is
+// not held up by this.
 func (l *logins) makeRoom() {
 	if len(l.failed) < loginAddresses {
 		return

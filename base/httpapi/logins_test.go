@@ -44,7 +44,8 @@ func TestLogins_WrongTokensHaveToWait(t *testing.T) {
 		require.Equal(t, "60", w.Header().Get("Retry-After"))
 		require.Contains(t, problem(t, w).Detail, "too many wrong tokens came from your address")
 		require.Equal(t, http.StatusTooManyRequests, guess(11, "[::ffff:10.0.0.7]:1000").Code, "the same address")
-		require.Equal(t, http.StatusTooManyRequests, guess(12, "10.0.0.7:1", "X-Forwarded-For", "10.0.0.8").Code, "nobody is believed to be a proxy")
+		require.Equal(t, http.StatusTooManyRequests, guess(12, "10.0.0.7:1", "X-Forwarded-For", "10.0.0.8").Code,
+			"nobody is believed to be a proxy")
 		require.Equal(t, http.StatusUnauthorized, guess(13, "10.0.0.8:1000").Code, "another address")
 
 		<-time.After(loginWindow - time.Second)
@@ -77,7 +78,8 @@ func TestLogins_EveryWindowIsAsTheFirst(t *testing.T) {
 	})
 }
 
-// Whoever sends wrong tokens from the address that others share, as behind a proxy that is not declared, keeps nobody out.
+// Whoever sends wrong tokens from the address that others share, as behind a proxy that is not declared, keeps nobody
+// out.
 func TestLogins_ATokenThatIsKnownAlwaysPasses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withTokens).open(t)
@@ -103,9 +105,12 @@ func TestLogins_BrowsersLogInWhileWrongTokensWait(t *testing.T) {
 	w := visit(s, http.MethodPost, "http://ads.example.com/login", nil, url.Values{"token": {"one more guess"}})
 	require.Equal(t, http.StatusTooManyRequests, w.Code)
 	require.Equal(t, "60", w.Header().Get("Retry-After"))
-	require.Equal(t, http.StatusOK, visit(s, http.MethodGet, "http://ads.example.com/", before, nil).Code, "a session from before")
-	require.Equal(t, http.StatusOK, visit(s, http.MethodGet, "http://ads.example.com/", logIn(t, s), nil).Code, "a new session")
-	require.Equal(t, http.StatusOK, visit(s, http.MethodGet, "http://ads.example.com/", nil, nil, "Authorization", "Bearer "+veraText).Code)
+	require.Equal(t, http.StatusOK, visit(s, http.MethodGet, "http://ads.example.com/", before, nil).Code,
+		"a session from before")
+	require.Equal(t, http.StatusOK, visit(s, http.MethodGet, "http://ads.example.com/", logIn(t, s), nil).Code,
+		"a new session")
+	require.Equal(t, http.StatusOK, visit(s, http.MethodGet, "http://ads.example.com/", nil, nil, "Authorization",
+		"Bearer "+veraText).Code)
 }
 
 func TestLogins_AClientWithAWrongTokenGuessesNothing(t *testing.T) {
@@ -158,5 +163,6 @@ func TestGuard_TokensByTheirHash(t *testing.T) {
 	}).open(t)
 	require.Equal(t, http.StatusOK, b.from("10.0.0.7:1", made.Reveal()).Code)
 	require.Equal(t, http.StatusUnauthorized, b.from("10.0.0.7:1", HashToken(made)).Code, "the hash lets nobody in")
-	require.Equal(t, http.StatusUnauthorized, b.from("10.0.0.7:1", short.Reveal()).Code, "what could be found from its hash lets nobody in")
+	require.Equal(t, http.StatusUnauthorized, b.from("10.0.0.7:1", short.Reveal()).Code,
+		"what could be found from its hash lets nobody in")
 }

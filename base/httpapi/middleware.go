@@ -105,7 +105,8 @@ func recoverPanic(logger *slog.Logger) gin.HandlerFunc {
 			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(v) // net/http's own way to drop a connection.
 			}
-			logger.Error("handler panicked", "panic", v, "path", c.Request.URL.Path, "request_id", RequestID(c), "stack", string(debug.Stack()))
+			logger.Error("handler panicked", "panic", v, "path", c.Request.URL.Path, "request_id", RequestID(c), "stack",
+				string(debug.Stack()))
 			if c.Writer.Written() {
 				panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
 			}
@@ -126,7 +127,8 @@ func sameOrigin() gin.HandlerFunc {
 	}
 }
 
-// safeHeaders has browsers and caches on the way neither guess what an answer is nor keep it: it may be anything from spend to a login's name.
+// safeHeaders has browsers and caches on the way neither guess what an answer is nor keep it: it may be anything from
+// spend to a login's name.
 func safeHeaders(c *gin.Context) { setSafeHeaders(c.Writer.Header()) }
 
 func setSafeHeaders(h http.Header) {

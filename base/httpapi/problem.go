@@ -23,7 +23,8 @@ type (
 
 // NewProblem makes a problem of the general type. The detail is a sentence for the caller.
 func NewProblem(status int, format string, args ...any) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status,
+		Detail: fmt.Sprintf(format, args...)}
 }
 
 // Invalid makes the problem of a request whose fields cannot be used.
@@ -33,8 +34,8 @@ func Invalid(fields ...FieldError) *Problem {
 	return p
 }
 
-// UnavailableError is a handler's error for which a server is to blame that the request needs, and not the request. It is answered
-// with 503, and callers try again.
+// UnavailableError is a handler's error for which a server is to blame that the request needs, and not the request.
+// It is answered with 503, and callers try again.
 type UnavailableError struct {
 	Server string // such as "database"
 	Reason string // in the server's words, without secrets
@@ -54,12 +55,16 @@ func problemOf(ctx context.Context, err error) *Problem {
 		return p
 	}
 	if ctx.Err() != nil {
-		return NewProblem(http.StatusServiceUnavailable, "The request took too long and was given up. Ask for less, or try again later.")
+		return NewProblem(http.StatusServiceUnavailable,
+			"The request took too long and was given up. Ask for less, or try again later.")
 	}
 	if e, ok := errors.AsType[*UnavailableError](err); ok {
-		return NewProblem(http.StatusServiceUnavailable, "The %s cannot serve the request now (%s). If it was to change something, check whether it did, and try again later.", e.Server, e.Reason)
+		return NewProblem(http.StatusServiceUnavailable,
+			"The %s cannot serve the request now (%s). If it was to change something, check whether it did, and try again "+
+				"later.", e.Server, e.Reason)
 	}
-	return NewProblem(http.StatusInternalServerError, "Something went wrong inside. The log tells more under the request id in instance.")
+	return NewProblem(http.StatusInternalServerError,
+		"Something went wrong inside. The log tells more under the request id in instance.")
 }
 
 // answer ends the request with a problem.
@@ -72,7 +77,8 @@ func answer(c *gin.Context, p *Problem) {
 }
 
 const (
-	// fieldErrorsMax and errorTextMax bound what is said of a request in which everything is wrong, or something very long.
+	// fieldErrorsMax and errorTextMax bound what is said of a request in which everything is wrong, or something very
+	// long.
 	fieldErrorsMax = 50
 	errorTextMax   = 1000
 )

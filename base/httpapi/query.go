@@ -29,7 +29,8 @@ func ReadQuery(c *gin.Context, parameters []openapi.Parameter, into any) error {
 	}
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
-		return NewProblem(http.StatusBadRequest, "The query of the address cannot be read: %s. Write %%25 for a percent sign, and %%3B for a semicolon.", err)
+		return NewProblem(http.StatusBadRequest,
+			"The query of the address cannot be read: %s. Write %%25 for a percent sign, and %%3B for a semicolon.", err)
 	}
 	if err := checkNames(values, parameters); err != nil {
 		return err

@@ -1,5 +1,6 @@
 // Package httpapi is the program's HTTP server: it carries the routes that other packages register, and answers
-// /healthz, /readyz, /metrics and /version itself. /metrics also has a listener that needs no token, if api.metrics_listen is set.
+// /healthz, /readyz, /metrics and /version itself. /metrics also has a listener that needs no token, if
+// api.metrics_listen is set.
 //
 // Every error is answered in the form of RFC 9457. Callers are told apart by bearer tokens with roles.
 package httpapi
@@ -76,7 +77,8 @@ func init() {
 	gin.SetMode(gin.ReleaseMode)
 }
 
-// New makes a server with the routes that every process has. Its metrics go to the registry, which /metrics shows to viewers.
+// New makes a server with the routes that every process has. Its metrics go to the registry, which /metrics shows to
+// viewers.
 func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -113,7 +115,8 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 		answer(c, NewProblem(http.StatusNotFound, "There is nothing at %s.", c.Request.URL.Path))
 	})
 	s.engine.NoMethod(func(c *gin.Context) {
-		answer(c, NewProblem(http.StatusMethodNotAllowed, "%s does not take %s: the Allow header says what it takes.", c.Request.URL.Path, c.Request.Method))
+		answer(c, NewProblem(http.StatusMethodNotAllowed, "%s does not take %s: the Allow header says what it takes.",
+			c.Request.URL.Path, c.Request.Method))
 	})
 	s.engine.GET("/healthz", s.guard.addressed, func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
 	s.engine.GET("/readyz", s.guard.addressed, ready.handle)
@@ -137,25 +140,25 @@ func (s *Server) Register(routes ...Route) {
 	}
 }
 
-// Mount passes every request below a path to another handler as it is, if its caller has the role: for what standalone simulates.
-// It must not be called after Start.
+// Mount passes every request below a path to another handler as it is, if its caller has the role: for what
+// standalone simulates. It must not be called after Start.
 func (s *Server) Mount(path string, role Role, handler http.Handler) {
 	s.engine.Any(path+"/*below", s.guard.require(role), gin.WrapH(handler))
 }
 
-// ShareSessions returns the part that shares with other processes which sessions were ended: those that log out there open no page here, and
-// the other way round. Start it before the Gate. It must not be called after Start.
+// ShareSessions returns the part that shares with other processes which sessions were ended: those that log out there
+// open no page here, and the other way round. Start it before the Gate. It must not be called after Start.
 func (s *Server) ShareSessions(with SessionStore) service.Service {
 	s.ended.store = with
 	return s.ended
 }
 
-// Check adds a part of this program to the conditions of readiness. It is asked from the start of the Gate on. Check must
-// not be called after Start, nor may the next three.
+// Check adds a part of this program to the conditions of readiness. It is asked from the start of the Gate on. Check
+// must not be called after Start, nor may the next three.
 func (s *Server) Check(name string, ask CheckFunc) { s.ready.add(name, part, ask) }
 
-// Need adds a server that this program needs to the conditions of readiness. It is asked from the first start on, so that
-// /readyz tells what is waited for.
+// Need adds a server that this program needs to the conditions of readiness. It is asked from the first start on, so
+// that /readyz tells what is waited for.
 func (s *Server) Need(name string, ask CheckFunc) { s.ready.add(name, dependency, ask) }
 
 // NeedForRequests is Need for a server that requests go to: those that fail while it is away are answered with 503 and
@@ -175,7 +178,8 @@ func (s *Server) Handler() http.Handler { return s.engine }
 // Addr is where the server listens, as host:port; empty before Start.
 func (s *Server) Addr() string { return s.addr }
 
-// MetricsAddr is where the server listens for requests of metrics alone; empty before Start, and without api.metrics_listen.
+// MetricsAddr is where the server listens for requests of metrics alone; empty before Start, and without
+// api.metrics_listen.
 func (s *Server) MetricsAddr() string { return s.metricsAddr }
 
 // slowRequest is how long a request may take before the server looks whether what it waits for is away.
@@ -193,7 +197,8 @@ func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 			return
 		}
 		p := s.problemOf(ctx, err)
-		s.logger.DebugContext(ctx, "a request ends with an error", "route", c.FullPath(), "request_id", RequestID(c), "status", p.Status, "err", err)
+		s.logger.DebugContext(ctx, "a request ends with an error", "route", c.FullPath(), "request_id", RequestID(c),
+			"status", p.Status, "err", err)
 		s.logFailure(c, p, err)
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
@@ -205,7 +210,8 @@ func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 	}
 }
 
-// logFailure logs why a request failed, unless its caller or a check of readiness is the reason: those are logged elsewhere.
+// logFailure logs why a request failed, unless its caller or a check of readiness is the reason: those are logged
+// elsewhere.
 func (s *Server) logFailure(c *gin.Context, p *Problem, err error) {
 	attrs := []any{"route", c.FullPath(), "request_id", RequestID(c), "err", err}
 	if p.Status == http.StatusInternalServerError {

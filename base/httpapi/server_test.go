@@ -74,7 +74,10 @@ func setup(t *testing.T, change ...func(*Config)) *bundle {
 	var err error
 	b.Server, err = New(cfg, telemetry.NewRegistry(), logger)
 	require.NoError(t, err)
-	b.Mount("/mounted", Admin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
+	b.Mount("/mounted", Admin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = io.WriteString(w, r.URL.Path)
+	}))
 	b.Register(
 		Route{"GET", "/api/who", Viewer, func(c *gin.Context) error {
 			c.JSON(http.StatusOK, CallerOf(c))
@@ -99,7 +102,10 @@ func setup(t *testing.T, change ...func(*Config)) *bundle {
 			c.Writer.Flush()
 			return errors.New("cut off")
 		}},
-		Route{"GET", "/api/gone", Viewer, func(*gin.Context) error { return NewProblem(http.StatusGone, "Run %d is gone.", 7) }},
+		Route{"GET", "/api/gone", Viewer, func(*gin.Context) error {
+			return NewProblem(http.StatusGone, "Run %d is gone.",
+				7)
+		}},
 		Route{"GET", "/api/slow", Viewer, func(c *gin.Context) error {
 			<-c.Request.Context().Done()
 			return c.Request.Context().Err()
@@ -156,19 +162,28 @@ func TestServer_AnswersEveryErrorAsAProblem(t *testing.T) {
 	}{
 		{"an unknown path", "GET", "/api/nothing", "", 404, "There is nothing at /api/nothing."},
 		{"a path with a slash too many", "GET", "/api/who/", "", 404, "There is nothing at /api/who/."},
-		{"a method that the path does not take", "DELETE", "/api/who", "", 405, "/api/who does not take DELETE: the Allow header says what it takes."},
+		{"a method that the path does not take", "DELETE", "/api/who", "", 405,
+			"/api/who does not take DELETE: the Allow header says what it takes."},
 		{"a handler's own problem", "GET", "/api/gone", "", 410, "Run 7 is gone."},
-		{"a handler's unforeseen error", "GET", "/api/fail", "", 500, "Something went wrong inside. The log tells more under the request id in instance."},
-		{"a handler that panics", "GET", "/api/panic", "", 500, "Something went wrong inside. The log tells more under the request id in instance."},
-		{"a handler that takes too long", "GET", "/api/slow", "", 503, "The request took too long and was given up. Ask for less, or try again later."},
-		{"a body that is too large", "POST", "/api/run", `{"task": "` + strings.Repeat("x", 200) + `"}`, 413, "The body may have at most 100 bytes."},
-		{"a body that is no JSON", "POST", "/api/run", `{"task": }`, 400, "The body is not JSON: invalid character '}' looking for beginning of value at byte 10."},
+		{"a handler's unforeseen error", "GET", "/api/fail", "", 500,
+			"Something went wrong inside. The log tells more under the request id in instance."},
+		{"a handler that panics", "GET", "/api/panic", "", 500,
+			"Something went wrong inside. The log tells more under the request id in instance."},
+		{"a handler that takes too long", "GET", "/api/slow", "", 503,
+			"The request took too long and was given up. Ask for less, or try again later."},
+		{"a body that is too large", "POST", "/api/run", `{"task": "` + strings.Repeat("x", 200) + `"}`, 413,
+			"The body may have at most 100 bytes."},
+		{"a body that is no JSON", "POST", "/api/run", `{"task": }`, 400,
+			"The body is not JSON: invalid character '}' looking for beginning of value at byte 10."},
 		{"a body that ends early", "POST", "/api/run", `{"task": "x"`, 400, "The body cannot be read: unexpected EOF."},
-		{"a body with something behind it", "POST", "/api/run", `{} {}`, 400, "The body cannot be used: it continues after its value: want one JSON value."},
+		{"a body with something behind it", "POST", "/api/run", `{} {}`, 400,
+			"The body cannot be used: it continues after its value: want one JSON value."},
 		{"a body that is null", "POST", "/api/run", `null`, 400, "The body cannot be used: it is null: want an object."},
-		{"a body that is a list", "POST", "/api/run", `[]`, 400, "The body cannot be used: it is of a wrong type: want an object, got array."},
+		{"a body that is a list", "POST", "/api/run", `[]`, 400,
+			"The body cannot be used: it is of a wrong type: want an object, got array."},
 		{"an empty body", "POST", "/api/run", " ", 400, "The body cannot be used: it is empty: want one JSON value."},
-		{"a body that is not UTF-8", "POST", "/api/run", "{\"task\": \"\xff\"}", 400, "The body cannot be used: it is not UTF-8: want text in UTF-8."},
+		{"a body that is not UTF-8", "POST", "/api/run", "{\"task\": \"\xff\"}", 400,
+			"The body cannot be used: it is not UTF-8: want text in UTF-8."},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -192,7 +207,8 @@ func TestServer_LogsUnforeseenErrorsAndPanicsUnderTheRequestID(t *testing.T) {
 	id := b.call("GET", "/api/fail", "").Header().Get("X-Request-Id")
 	require.Contains(t, b.log.String(), `"msg":"request failed","route":"/api/fail","request_id":"`+id+`","err":"password`)
 	id = b.call("GET", "/api/panic", "").Header().Get("X-Request-Id")
-	require.Regexp(t, `"msg":"handler panicked","panic":"hunter2","path":"/api/panic","request_id":"`+id+`","stack":"goroutine`, b.log.String())
+	require.Regexp(t, `"msg":"handler panicked","panic":"hunter2","path":"/api/panic","request_id":"`+id+
+		`","stack":"goroutine`, b.log.String())
 }
 
 // order is a body with fields of several types.
@@ -226,25 +242,37 @@ paths:
 func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 	t.Parallel()
 	b := setup(t).open(t)
-	require.Equal(t, http.StatusOK, b.call("POST", "/api/run", `{"task": "t", "days": ["2026-11-21"], "who": {"account": 7}}`).Code)
+	require.Equal(t, http.StatusOK, b.call("POST", "/api/run",
+		`{"task": "t", "days": ["2026-11-21"], "who": {"account": 7}}`).Code)
 	tests := []struct {
 		name, body string
 		want       FieldError
 	}{
-		{"an unknown field", `{"tsak": "t"}`, FieldError{Field: "tsak", Detail: "there is no such field: want at, days, rate, task, who"}},
-		{"a field in another case", `{"Task": "t"}`, FieldError{Field: "Task", Detail: `there is no such field: want "task", in this case`}},
-		{"a field twice", `{"task": "t", "days": ["2026-11-21"], "days": []}`, FieldError{Field: "days", Detail: "is given twice: want it once"}},
-		{"a field twice further down", `{"task": "t", "who": {"account": 7, "account": 8}}`, FieldError{Field: "who.account", Detail: "is given twice: want it once"}},
-		{"null in the place of a list", `{"task": "t", "days": null}`, FieldError{Field: "days", Detail: "is null: want a list, or leave the field out"}},
-		{"null in a list", `{"task": "t", "days": ["2026-11-21", null]}`, FieldError{Field: "days[1]", Detail: "is null: want a string"}},
-		{"a text for a number", `{"who": {"account": "7"}}`, FieldError{Field: "who.account", Detail: "want a number, got string"}},
+		{"an unknown field", `{"tsak": "t"}`, FieldError{Field: "tsak",
+			Detail: "there is no such field: want at, days, rate, task, who"}},
+		{"a field in another case", `{"Task": "t"}`, FieldError{Field: "Task",
+			Detail: `there is no such field: want "task", in this case`}},
+		{"a field twice", `{"task": "t", "days": ["2026-11-21"], "days": []}`,
+			FieldError{Field: "days", Detail: "is given twice: want it once"}},
+		{"a field twice further down", `{"task": "t", "who": {"account": 7, "account": 8}}`,
+			FieldError{Field: "who.account", Detail: "is given twice: want it once"}},
+		{"null in the place of a list", `{"task": "t", "days": null}`,
+			FieldError{Field: "days", Detail: "is null: want a list, or leave the field out"}},
+		{"null in a list", `{"task": "t", "days": ["2026-11-21", null]}`,
+			FieldError{Field: "days[1]", Detail: "is null: want a string"}},
+		{"a text for a number", `{"who": {"account": "7"}}`,
+			FieldError{Field: "who.account", Detail: "want a number, got string"}},
 		{"a number for a list", `{"days": 7}`, FieldError{Field: "days", Detail: "want a list, got number"}},
 		{"a list for an object", `{"who": []}`, FieldError{Field: "who", Detail: "want an object, got array"}},
 		{"a number for a text", `{"task": 7}`, FieldError{Field: "task", Detail: "want a string, got number"}},
-		{"what the description refuses", `{"task": ""}`, FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
-		{"a field that the description wants", `{"rate": 1}`, FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
-		{"a text for a time", `{"task": "t", "at": "soon"}`, FieldError{Field: "at", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`}},
-		{"a number for a time", `{"task": "t", "at": 7}`, FieldError{Field: "at", Detail: "is of a wrong type: want a string"}},
+		{"what the description refuses", `{"task": ""}`,
+			FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
+		{"a field that the description wants", `{"rate": 1}`,
+			FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
+		{"a text for a time", `{"task": "t", "at": "soon"}`,
+			FieldError{Field: "at", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`}},
+		{"a number for a time", `{"task": "t", "at": 7}`,
+			FieldError{Field: "at", Detail: "is of a wrong type: want a string"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -254,7 +282,8 @@ func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 			require.Equal(t, []FieldError{test.want}, problem(t, w).Errors)
 		})
 	}
-	require.Equal(t, http.StatusUnsupportedMediaType, b.call("POST", "/api/run", "task=t", "Content-Type", "text/plain").Code)
+	require.Equal(t, http.StatusUnsupportedMediaType,
+		b.call("POST", "/api/run", "task=t", "Content-Type", "text/plain").Code)
 	require.Equal(t, http.StatusUnsupportedMediaType, b.call("POST", "/api/run", "").Code)
 	require.Equal(t, http.StatusBadRequest, b.call("POST", "/api/run", "", "Content-Type", "application/json").Code)
 }
@@ -286,14 +315,16 @@ func TestServer_EachRouteAsksForItsRole(t *testing.T) {
 			require.Equal(t, http.StatusForbidden, w.Code, "%s %s as %s", r.method, r.path, token)
 			require.Contains(t, problem(t, w).Detail, "This needs a token of the role ")
 		}
-		for _, header := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Basic " + adminToken, adminToken, "Bearer " + adminToken + "x"} {
+		for _, header := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Basic " + adminToken, adminToken,
+			"Bearer " + adminToken + "x"} {
 			w := b.call(r.method, r.path, r.body, "Authorization", header)
 			require.Equal(t, http.StatusUnauthorized, w.Code, "%s %s with %q", r.method, r.path, header)
 			require.Equal(t, `Bearer realm="adsync"`, w.Header().Get("WWW-Authenticate"))
 			require.NotContains(t, problem(t, w).Detail, adminToken)
 		}
 	}
-	require.JSONEq(t, `{"Name":"vera","Role":"viewer"}`, b.call("GET", "/api/who", "", "Authorization", "bearer "+viewerToken).Body.String())
+	require.JSONEq(t, `{"Name":"vera","Role":"viewer"}`,
+		b.call("GET", "/api/who", "", "Authorization", "bearer "+viewerToken).Body.String())
 	require.Contains(t, b.log.String(), `"caller":"vera"`)
 	for _, path := range []string{"/healthz", "/readyz", "/version"} {
 		require.Equal(t, http.StatusOK, b.call("GET", path, "").Code, "%s needs no token", path)
@@ -425,7 +456,8 @@ func TestGate_ClosesTheAPIWhileNotAllPartsWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(c *Config) { c.ShutdownDelay = 2 * time.Second })
 		codes := func() []int {
-			return []int{b.call("GET", "/healthz", "").Code, b.call("GET", "/readyz", "").Code, b.call("GET", "/api/who", "").Code}
+			return []int{b.call("GET", "/healthz", "").Code, b.call("GET", "/readyz", "").Code,
+				b.call("GET", "/api/who", "").Code}
 		}
 		require.Equal(t, []int{200, 503, 503}, codes(), "starting")
 		require.Equal(t, "5", b.call("GET", "/api/who", "").Header().Get("Retry-After"))
@@ -510,7 +542,8 @@ func TestReadiness_ListsEachCheckWithItsReason(t *testing.T) {
 		<-time.After(checkAge)
 		w = b.call("GET", "/readyz", "")
 		require.Equal(t, http.StatusOK, w.Code)
-		require.JSONEq(t, `{"ready": true, "phase": "serving", "checks": [{"name": "store", "ok": true}, {"name": "broker", "ok": true}]}`,
+		require.JSONEq(t,
+			`{"ready": true, "phase": "serving", "checks": [{"name": "store", "ok": true}, {"name": "broker", "ok": true}]}`,
 			w.Body.String())
 	})
 }
@@ -525,7 +558,8 @@ func TestRegister_RefusesARouteWithoutARole(t *testing.T) {
 func TestServer_NoAnswerIsKeptOrGuessedAt(t *testing.T) {
 	t.Parallel()
 	b := setup(t).open(t)
-	paths := []string{"/api/who", "/api/fail", "/api/panic", "/api/gone", "/api/nothing", "/healthz", "/readyz", "/version", "/metrics", "/mounted/x"}
+	paths := []string{"/api/who", "/api/fail", "/api/panic", "/api/gone", "/api/nothing", "/healthz", "/readyz",
+		"/version", "/metrics", "/mounted/x"}
 	for _, path := range paths {
 		for _, method := range []string{"GET", "DELETE"} {
 			w := b.call(method, path, "")

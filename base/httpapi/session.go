@@ -41,9 +41,9 @@ var loginTemplate string
 //go:embed login.css
 var loginStyle string
 
-// sessions let browsers in, which send no token by themselves: a form takes one, and a cookie says from then on whose it was. The cookie
-// is sealed and kept nowhere, so that every producer knows it; it opens pages alone, never the API. It ends with its time, with its token's
-// entry in api.tokens, and when its holder logs out.
+// sessions let browsers in, which send no token by themselves: a form takes one, and a cookie says from then on whose
+// it was. The cookie is sealed and kept nowhere, so that every producer knows it; it opens pages alone, never the
+// API. It ends with its time, with its token's entry in api.tokens, and when its holder logs out.
 type sessions struct {
 	guard   *guard
 	box     *secret.Box
@@ -60,8 +60,9 @@ type session struct {
 	Until time.Time `json:"until"`
 }
 
-// RegisterPages adds pages, and /login and /logout for them. What box seals, the boxes of other processes that show the pages must open; without one the
-// sessions of this process are its own. It must not be called after Start, and at most once.
+// RegisterPages adds pages, and /login and /logout for them. What box seals, the boxes of other processes that show
+// the pages must open; without one the sessions of this process are its own. It must not be called after Start, and
+// at most once.
 func (s *Server) RegisterPages(box *secret.Box, pages ...Page) error {
 	var err error
 	if box == nil {
@@ -104,7 +105,8 @@ func (in *sessions) require(role Role) gin.HandlerFunc {
 			}
 		}
 		if caller.Role.rank() < role.rank() {
-			in.refuse(c, NewProblem(http.StatusForbidden, "This needs a token of the role %s; the one of %s has the role %s.", role, caller.Name, caller.Role))
+			in.refuse(c, NewProblem(http.StatusForbidden, "This needs a token of the role %s; the one of %s has the role %s.",
+				role, caller.Name, caller.Role))
 			return
 		}
 		c.Set(callerKey, caller)
@@ -130,7 +132,8 @@ func (in *sessions) refuse(c *gin.Context, p *Problem) {
 	c.Abort()
 }
 
-// login takes a token from the form. It is checked as one in a header is, so that whatever slows down those who guess slows them down here too.
+// login takes a token from the form. It is checked as one in a header is, so that whatever slows down those who guess
+// slows them down here too.
 func (in *sessions) login(c *gin.Context) error {
 	if !in.guard.wantsTokens() {
 		c.Redirect(http.StatusSeeOther, "/")
@@ -141,7 +144,8 @@ func (in *sessions) login(c *gin.Context) error {
 		return in.form.Write(c, p.Status, loginPage{Problem: p.Detail})
 	}
 	hash, _ := in.guard.hashOf(caller.Name)
-	text, err := json.Marshal(session{ID: rand.Text(), Name: caller.Name, Print: printOf(hash), Until: clock.Mark().Add(sessionLife).UTC()})
+	text, err := json.Marshal(session{ID: rand.Text(), Name: caller.Name, Print: printOf(hash),
+		Until: clock.Mark().Add(sessionLife).UTC()})
 	if err != nil {
 		return err
 	}
@@ -167,7 +171,8 @@ func (in *sessions) logout(c *gin.Context) error {
 func (in *sessions) setCookie(c *gin.Context, value string, seconds int) {
 	// Strict: a page of another site cannot even have this one shown with a session.
 	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // It is Secure wherever the browser speaks TLS.
-		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: in.encrypted(c),
+		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: in.encrypted(c),
 	})
 }
 
@@ -180,7 +185,8 @@ func (in *sessions) encrypted(c *gin.Context) bool {
 	if err != nil {
 		return false
 	}
-	scheme, _, _ := strings.Cut(c.GetHeader("X-Forwarded-Proto"), ",") // The first is that of the browser, where proxies add theirs.
+	// The first is that of the browser, where proxies add theirs.
+	scheme, _, _ := strings.Cut(c.GetHeader("X-Forwarded-Proto"), ",")
 	for _, proxy := range in.proxies {
 		if proxy.Contains(peer.Unmap()) {
 			return strings.EqualFold(strings.TrimSpace(scheme), "https")
@@ -195,8 +201,8 @@ func (in *sessions) callerOf(c *gin.Context) (Caller, bool) {
 	return caller, known
 }
 
-// sessionOf returns the session that a request comes with: one that was sealed here, is not over, was not ended, and whose token is still the
-// one of its name.
+// sessionOf returns the session that a request comes with: one that was sealed here, is not over, was not ended, and
+// whose token is still the one of its name.
 func (in *sessions) sessionOf(c *gin.Context) (session, Caller, bool) {
 	if !in.guard.wantsTokens() {
 		return session{}, Caller{}, false

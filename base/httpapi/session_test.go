@@ -46,7 +46,8 @@ func pageServerWith(t *testing.T, box *secret.Box, change func(*Config), tokens 
 	return s
 }
 
-func visit(s *Server, method, target string, cookie *http.Cookie, form url.Values, headers ...string) *httptest.ResponseRecorder {
+func visit(s *Server, method, target string, cookie *http.Cookie, form url.Values,
+	headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(form.Encode()))
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -107,8 +108,10 @@ func TestPages_WithTokensABrowserLogsIn(t *testing.T) {
 	require.Equal(t, int(sessionLife/time.Second), cookie.MaxAge)
 	require.NotContains(t, cookie.Value, "vera")
 	require.Equal(t, pageText+": vera", visit(s, http.MethodGet, "http://ads.example.com/", cookie, nil).Body.String())
-	require.Equal(t, http.StatusUnauthorized, visit(s, http.MethodGet, "http://ads.example.com/api/who", cookie, nil).Code, "a session is none of the API's")
-	require.Equal(t, pageText+": vera", visit(s, http.MethodGet, "http://ads.example.com/", nil, nil, "Authorization", "Bearer "+veraText).Body.String())
+	require.Equal(t, http.StatusUnauthorized, visit(s, http.MethodGet, "http://ads.example.com/api/who", cookie, nil).Code,
+		"a session is none of the API's")
+	require.Equal(t, pageText+": vera", visit(s, http.MethodGet, "http://ads.example.com/", nil, nil, "Authorization",
+		"Bearer "+veraText).Body.String())
 
 	w = visit(s, http.MethodPost, "http://ads.example.com/logout", cookie, nil)
 	require.Equal(t, http.StatusSeeOther, w.Code)
@@ -129,15 +132,19 @@ func TestPages_ASessionIsRefusedThatIsNone(t *testing.T) {
 	require.True(t, sees(pageServer(t, box, veraToken(veraText)), cookie.Value), "another producer with the same keys")
 	require.False(t, sees(pageServer(t, nil, veraToken(veraText)), cookie.Value), "one with other keys")
 	require.False(t, sees(pageServer(t, box, veraToken("another token of vera")), cookie.Value), "her token was changed")
-	require.False(t, sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText(veraText), Role: Admin}), cookie.Value), "her token is another's")
-	require.False(t, sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText("another token of 24 char"), Role: Admin}), cookie.Value), "her token was taken away")
+	require.False(t, sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText(veraText), Role: Admin}),
+		cookie.Value), "her token is another's")
+	require.False(t,
+		sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText("another token of 24 char"), Role: Admin}),
+			cookie.Value), "her token was taken away")
 	for _, value := range []string{"", "x", cookie.Value[1:], cookie.Value + "A", strings.ToUpper(cookie.Value)} {
 		require.False(t, sees(s, value), value)
 	}
 	hash, _ := s.guard.hashOf("vera")
 	old, err := box.Seal(`{"name":"vera","print":"`+printOf(hash)+`","until":"2100-01-01T00:00:00Z"}`, sessionPlace)
 	require.NoError(t, err)
-	require.False(t, sees(s, base64.RawURLEncoding.EncodeToString([]byte(old))), "one of an older release, which cannot be ended")
+	require.False(t, sees(s, base64.RawURLEncoding.EncodeToString([]byte(old))),
+		"one of an older release, which cannot be ended")
 	sealed, err := box.Seal(`{"name":"vera"}`, "something else")
 	require.NoError(t, err)
 	require.False(t, sees(s, sealed))
@@ -159,7 +166,8 @@ func TestPages_ASessionEnds(t *testing.T) {
 func TestPages_AnotherSiteLogsNobodyIn(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, nil, veraToken(veraText))
-	w := visit(s, http.MethodPost, "http://ads.example.com/login", nil, url.Values{"token": {veraText}}, "Sec-Fetch-Site", "cross-site")
+	w := visit(s, http.MethodPost, "http://ads.example.com/login", nil, url.Values{"token": {veraText}}, "Sec-Fetch-Site",
+		"cross-site")
 	require.Equal(t, http.StatusForbidden, w.Code)
 	require.Empty(t, w.Result().Cookies())
 }

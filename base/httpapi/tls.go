@@ -16,12 +16,14 @@ type TLSConfig struct {
 
 func (c TLSConfig) validate() []error {
 	if (c.CertFile == "") != (c.KeyFile == "") {
-		return []error{&config.FieldError{Key: "tls.cert_file", Value: c.CertFile, Want: "cert_file and key_file together, or neither"}}
+		return []error{&config.FieldError{Key: "tls.cert_file", Value: c.CertFile,
+			Want: "cert_file and key_file together, or neither"}}
 	}
 	return nil
 }
 
-// load returns what connections are made with; nil means no TLS. A new certificate is served from the next connection on.
+// load returns what connections are made with; nil means no TLS. A new certificate is served from the next connection
+// on.
 func (c TLSConfig) load(logger *slog.Logger) (*tls.Config, error) {
 	if c.CertFile == "" {
 		return nil, nil

@@ -15,7 +15,8 @@ const (
 	hashMark = "sha256:"
 	// tokenMark begins tokens that are made here: scanners for secrets know them by it.
 	tokenMark = "adsync_"
-	// hashedLengthMin is how long a token must be that is configured by its hash: one that people think up could be found from it.
+	// hashedLengthMin is how long a token must be that is configured by its hash: one that people think up could be
+	// found from it.
 	hashedLengthMin = 32
 )
 
@@ -32,12 +33,14 @@ func HashToken(token secret.Text) string {
 	return hashMark + hex.EncodeToString(sum[:])
 }
 
-// hash returns the hash of the token, and how long a text must be to be it; ok is false for what begins as a hash and is none.
+// hash returns the hash of the token, and how long a text must be to be it; ok is false for what begins as a hash and
+// is none.
 func (t Token) hash() (sum [sha256.Size]byte, lengthMin int, ok bool) {
 	text, hashed := strings.CutPrefix(t.Token.Reveal(), hashMark)
 	if !hashed {
 		return sha256.Sum256([]byte(text)), tokenLengthMin, true
 	}
 	raw, err := hex.DecodeString(text)
-	return [sha256.Size]byte(append(raw, make([]byte, sha256.Size)...)), hashedLengthMin, err == nil && len(raw) == sha256.Size
+	return [sha256.Size]byte(append(raw, make([]byte, sha256.Size)...)), hashedLengthMin, err == nil &&
+		len(raw) == sha256.Size
 }

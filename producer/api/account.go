@@ -22,7 +22,8 @@ import (
 func describeAccount(account settings.Account) client.Account {
 	return client.Account{
 		ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
-		Tier: client.Tier(account.Tier), Timezone: account.Timezone, Currency: account.Currency, Bound: account.Bound, Parked: account.Parked,
+		Tier: client.Tier(account.Tier), Timezone: account.Timezone, Currency: account.Currency, Bound: account.Bound,
+		Parked: account.Parked,
 	}
 }
 
@@ -59,7 +60,8 @@ func (f accountFinder) example() string {
 }
 
 // named finds the account that a name stands for; media may be empty.
-func (f accountFinder) named(ctx context.Context, media, name string) (account settings.Account, known bool, err error) {
+func (f accountFinder) named(ctx context.Context, media, name string) (account settings.Account, known bool,
+	err error) {
 	found, err := f.NamedAccounts(ctx, media, []string{name})
 	account, known = found[name]
 	return account, known, err
@@ -82,17 +84,20 @@ func (f accountFinder) inPath(c *gin.Context) (media.Platform, settings.Account,
 			return p, account, nil
 		case name == anyMedia:
 			return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound,
-				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s.", externalID, f.example())
+				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s.", externalID,
+				f.example())
 		}
 		return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound,
 			"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)
 	}
-	return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, f.platforms.names())
+	return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name,
+		f.platforms.names())
 }
 
 // ofAccount answers requests about the account that their path names. P has their parameters.
 func ofAccount[P any](
-	f accountFinder, answer func(c *gin.Context, params *P, platform media.Platform, account settings.Account) (any, error),
+	f accountFinder, answer func(c *gin.Context, params *P, platform media.Platform, account settings.Account) (any,
+		error),
 ) handler {
 	return func(op *openapi.Operation) httpapi.HandlerFunc {
 		mustTake[P](op)
@@ -123,8 +128,8 @@ func (f accountFinder) subtask(ctx context.Context, run, account, part, of strin
 	return key, errs.Err()
 }
 
-// ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
-// "0" is work of no account.
+// ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go
+// before the platform's; "0" is work of no account.
 func (f accountFinder) ofSubtask(ctx context.Context, errs *httpapi.Refusals, name string) (int64, error) {
 	id, notOurs := strconv.ParseInt(name, 10, 64)
 	if notOurs == nil {
@@ -138,7 +143,8 @@ func (f accountFinder) ofSubtask(ctx context.Context, errs *httpapi.Refusals, na
 	case ok:
 		return account.ID, err
 	case notOurs != nil && err == nil:
-		errs.Refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as %s", name, f.example())
+		errs.Refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as %s", name,
+			f.example())
 	}
 	return id, err
 }

@@ -13,7 +13,8 @@ import (
 
 func (b *bench) login(name string) int64 {
 	b.t.Helper()
-	row := settings.Token{Media: "tulip", AppID: "17", Login: name, Name: "the " + name, AccessExpires: now, RefreshExpires: now.AddDate(0, 1, 0)}
+	row := settings.Token{Media: "tulip", AppID: "17", Login: name, Name: "the " + name, AccessExpires: now,
+		RefreshExpires: now.AddDate(0, 1, 0)}
 	id, err := b.store.PutLogin(b.t.Context(), row, func(int64) (string, string, error) { return "sealed", "sealed", nil })
 	require.NoError(b.t, err)
 	return id
@@ -30,7 +31,9 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 		require.NoError(t, err)
 		account = ids["9001"]
 	}
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = 'reauthorise', state_reason = 'it is over' WHERE id = ?", one).Error)
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Exec(
+			"UPDATE media_token SET state = 'reauthorise', state_reason = 'it is over' WHERE id = ?", one).Error)
 	require.NoError(t, b.store.RouteLogin(t.Context(), one))
 	_, _, err := b.store.Rebind(t.Context(), "otto", account, func([]summaries.Binding) (summaries.Binding, error) {
 		return summaries.Binding{From: "2026-11-01", To: summaries.LastDay, Game: "starfall", OS: "ios"}, nil
@@ -55,10 +58,12 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 	require.Len(t, got.Logins, 2)
 	require.WithinDuration(t, time.Now(), got.Logins[0].SeenAt, time.Hour)
 	l := got.Logins[0]
-	require.Equal(t, []any{"one", "the one", "reauthorise", "it is over", true, false}, []any{l.Login, l.Name, l.State, l.Reason, l.Chosen, l.InUse})
+	require.Equal(t, []any{"one", "the one", "reauthorise", "it is over", true, false},
+		[]any{l.Login, l.Name, l.State, l.Reason, l.Chosen, l.InUse})
 	l = got.Logins[1]
 	require.Equal(t, []any{"two", "ok", false, true}, []any{l.Login, l.State, l.Chosen, l.InUse})
-	require.Equal(t, []struct{ From, To, Game, OS string }{{From: "2026-11-01", Game: "starfall", OS: "ios"}}, got.Bindings)
+	require.Equal(t, []struct{ From, To, Game, OS string }{{From: "2026-11-01", Game: "starfall", OS: "ios"}},
+		got.Bindings)
 	require.NotContains(t, b.get("/api/v1/accounts/tulip/9001"), "sealed")
 
 	require.NoError(t, b.store.BindAccounts(t.Context(), "otto", []int64{account}, false))

@@ -24,7 +24,8 @@ const accountDays = 7
 
 // accountStore is what these routes need of the store.
 type accountStore interface {
-	ListAccounts(ctx context.Context, f overview.AccountFilter, after int64, limit int) (page []overview.ListedAccount, next int64, err error)
+	ListAccounts(ctx context.Context, f overview.AccountFilter, after int64, limit int) (page []overview.ListedAccount,
+		next int64, err error)
 	FiguresCoverage(ctx context.Context, ids []int64, days []day.Day) (map[int64][]results.Coverage, error)
 	AccountLogins(ctx context.Context, accountID int64) ([]settings.AccountLogin, error)
 	AccountBindings(ctx context.Context, accountID int64) ([]summaries.Binding, error)
@@ -73,7 +74,8 @@ func (a *accountRoutes) listAccounts(c *gin.Context, params *client.ListAccounts
 	return client.AccountList{Accounts: shown, Next: idOrNone(end)}, nil
 }
 
-func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedAccount) ([]client.ListedAccount, error) {
+func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedAccount) ([]client.ListedAccount,
+	error) {
 	now := a.clock.Now()
 	ids, todays := make([]int64, len(rows)), make([]day.Day, len(rows))
 	var days []day.Day
@@ -91,7 +93,8 @@ func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedA
 		r := &rows[i]
 		of := describeAccount(r.Account)
 		all[i] = client.ListedAccount{
-			ID: of.ID, Media: of.Media, ExternalID: of.ExternalID, Name: of.Name, Tier: of.Tier, Timezone: of.Timezone, Currency: of.Currency, Bound: of.Bound, Parked: of.Parked,
+			ID: of.ID, Media: of.Media, ExternalID: of.ExternalID, Name: of.Name, Tier: of.Tier, Timezone: of.Timezone,
+			Currency: of.Currency, Bound: of.Bound, Parked: of.Parked,
 			State: client.AccountState(stateOf(r.Account)), Bindings: binding.Describe(r.Bindings),
 			Coverage: shortOf(known[r.ID], todays[i].Add(1-accountDays), todays[i]),
 		}
@@ -147,7 +150,8 @@ func (a *accountRoutes) getAccount(c *gin.Context, _ *none, _ media.Platform, ac
 	if err != nil {
 		return nil, err
 	}
-	return client.AccountDetail{Account: describeAccount(account), Logins: describeLogins(logins), Bindings: binding.Describe(bindings)}, nil
+	return client.AccountDetail{Account: describeAccount(account), Logins: describeLogins(logins),
+		Bindings: binding.Describe(bindings)}, nil
 }
 
 func describeLogins(logins []settings.AccountLogin) []client.AccountLogin {

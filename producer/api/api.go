@@ -180,7 +180,8 @@ func Routes(d Deps) []httpapi.Route {
 
 // configured are the handlers of package configure.
 func configured(d Deps, accounts accountFinder) map[string]handler {
-	lanes := &configure.Lanes{Store: d.Store, Producer: d.Producer, Medias: func() []string { return mediasOf(d.Registry) }}
+	lanes := &configure.Lanes{Store: d.Store, Producer: d.Producer,
+		Medias: func() []string { return mediasOf(d.Registry) }}
 	rules := &configure.LimitRules{Store: d.Store, Platforms: d.Platforms}
 	games := &configure.Games{Store: d.Store, Clock: d.Clock}
 	bindings := &configure.Bindings{Store: d.Store, Now: d.Now, Account: func(c *gin.Context) (settings.Account, error) {

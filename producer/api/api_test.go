@@ -69,7 +69,8 @@ func (f *fakeProducer) Reload(context.Context) error {
 	return nil
 }
 
-func (*fakeProducer) CheckTask(context.Context, int64, []settings.TaskRow, []settings.Lane) ([]*config.FieldError, error) {
+func (*fakeProducer) CheckTask(context.Context, int64, []settings.TaskRow, []settings.Lane) ([]*config.FieldError,
+	error) {
 	return nil, nil
 }
 
@@ -124,7 +125,8 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	client, keys := redistest.New(b.t)
 	b.redis, b.roster = client, roster.New(client, keys)
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
-	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{invented.Tulip, invented.Orchid}, Tasks: p.Tasks, Limits: b.waiter, Clock: c})
+	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{invented.Tulip, invented.Orchid},
+		Tasks: p.Tasks, Limits: b.waiter, Clock: c})
 	b.server.Register(api.Routes(api.Deps{
 		Overview: board.Read, Why: board.Why,
 		Store: b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: invented.Both(), Limits: b.waiter,
@@ -165,7 +167,8 @@ func daily() producer.Task {
 func (b *bench) account(platform, externalID, tier, zone, parked string) int64 {
 	b.t.Helper()
 	db := b.store.Config.Writer(b.t.Context())
-	err := db.Exec("INSERT INTO media_account (media, external_id, name, token_id, tier, timezone, parked) VALUES (?, ?, ?, 1, ?, ?, ?)",
+	err := db.Exec(
+		"INSERT INTO media_account (media, external_id, name, token_id, tier, timezone, parked) VALUES (?, ?, ?, 1, ?, ?, ?)",
 		platform, externalID, "account "+externalID, tier, zone, parked).Error
 	require.NoError(b.t, err)
 	found, err := b.store.FindAccounts(b.t.Context(), platform, []string{externalID})
@@ -195,7 +198,8 @@ func (b *bench) auditText() []string {
 	b.t.Helper()
 	var lines []string
 	for _, e := range b.audit() {
-		lines = append(lines, strings.TrimSpace(strings.Join([]string{e.Actor, e.Action, e.Object, e.Before, ">", e.After, e.Error}, " ")))
+		lines = append(lines,
+			strings.TrimSpace(strings.Join([]string{e.Actor, e.Action, e.Object, e.Before, ">", e.After, e.Error}, " ")))
 	}
 	return lines
 }

@@ -26,11 +26,13 @@ type auditLog interface {
 // auditor notes what callers do.
 type auditor struct{ auditLog }
 
-// do carries out a deed and notes it: who does what to which object, what that was before, and what it is to be after. Rows of the
-// config database note their changes themselves, see settings.Editor; this is for the data database. The entry comes before the deed, for one
-// of something that then failed misleads less than a deed without an entry. It is completed by what the deed returns, unless that is nil,
-// and by why it failed, so that what a deed did before it failed is noted too. A deed that leaves everything as it was has no entry.
-func (a auditor) do(c *gin.Context, action, object string, before, after any, deed func(ctx context.Context) (after any, err error)) error {
+// do carries out a deed and notes it: who does what to which object, what that was before, and what it is to be
+// after. Rows of the config database note their changes themselves, see settings.Editor; this is for the data
+// database. The entry comes before the deed, for one of something that then failed misleads less than a deed without
+// an entry. It is completed by what the deed returns, unless that is nil, and by why it failed, so that what a deed
+// did before it failed is noted too. A deed that leaves everything as it was has no entry.
+func (a auditor) do(c *gin.Context, action, object string, before, after any,
+	deed func(ctx context.Context) (after any, err error)) error {
 	return a.doOnce(c, action, object, before, after, func(ctx context.Context, changes func() error) (any, error) {
 		if err := changes(); err != nil {
 			return nil, err
@@ -39,10 +41,12 @@ func (a auditor) do(c *gin.Context, action, object string, before, after any, de
 	})
 }
 
-// doOnce is do for a deed that first finds out whether there is anything to do: it calls changes before it changes anything,
-// as often as it likes and from several goroutines, and stops when that fails. A deed that never calls it has no entry.
+// doOnce is do for a deed that first finds out whether there is anything to do: it calls changes before it changes
+// anything, as often as it likes and from several goroutines, and stops when that fails. A deed that never calls it
+// has no entry.
 func (a auditor) doOnce(
-	c *gin.Context, action, object string, before, after any, deed func(ctx context.Context, changes func() error) (after any, err error),
+	c *gin.Context, action, object string, before, after any,
+	deed func(ctx context.Context, changes func() error) (after any, err error),
 ) error {
 	entry := settings.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object}
 	for _, v := range []struct {

@@ -29,7 +29,8 @@ func isASCII(text string) bool {
 
 // changeStore is what these routes need of the store.
 type changeStore interface {
-	ConfigChanges(ctx context.Context, f results.ChangeFilter, after results.ConfigChange, limit int) ([]results.ConfigChange, error)
+	ConfigChanges(ctx context.Context, f results.ChangeFilter, after results.ConfigChange,
+		limit int) ([]results.ConfigChange, error)
 }
 
 // changeRoutes are the changes of configuration objects.
@@ -75,7 +76,9 @@ func (a *changeRoutes) listChanges(
 	})
 	shown := make([]client.Change, len(rows))
 	for i, r := range rows {
-		shown[i] = client.Change{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before, After: r.After}
+		shown[i] = client.Change{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before,
+			After: r.After}
 	}
-	return client.AccountChanges{Account: describeAccount(account), From: string(from), To: string(to), Changes: shown, Next: next}, nil
+	return client.AccountChanges{Account: describeAccount(account), From: string(from), To: string(to), Changes: shown,
+		Next: next}, nil
 }

@@ -12,8 +12,10 @@ import (
 
 func (b *bench) addChange(account int64, seen time.Time, object, field, before, after string) {
 	b.t.Helper()
-	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)"+
-		" VALUES (?, ?, 'adgroup', ?, ?, ?, ?, ?)", account, seen.UnixMicro(), object, field, before, after, sqldb.At(seen)).Error
+	err := b.store.Data.Writer(b.t.Context()).Exec(
+		"INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)"+
+			" VALUES (?, ?, 'adgroup', ?, ?, ?, ?, ?)", account, seen.UnixMicro(), object, field, before, after,
+		sqldb.At(seen)).Error
 	require.NoError(b.t, err)
 }
 
@@ -69,7 +71,10 @@ func TestChanges_OfAnAccountTheNewestFirst(t *testing.T) {
 	}
 	require.Equal(t, all, paged)
 
-	require.Equal(t, []fieldError{{Field: "after", Detail: `"x" is refused: want the value of next in the page before`}}, b.refused(http.MethodGet, path+"?after=x", ""))
-	require.Equal(t, []fieldError{{Field: "limit", Detail: `"1001" is refused: want 1 to 1000`}}, b.refused(http.MethodGet, path+"?limit=1001", ""))
-	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tulip/9009/changes", "", viewerToken).Code)
+	require.Equal(t, []fieldError{{Field: "after", Detail: `"x" is refused: want the value of next in the page before`}},
+		b.refused(http.MethodGet, path+"?after=x", ""))
+	require.Equal(t, []fieldError{{Field: "limit", Detail: `"1001" is refused: want 1 to 1000`}},
+		b.refused(http.MethodGet, path+"?limit=1001", ""))
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tulip/9009/changes", "",
+		viewerToken).Code)
 }

@@ -43,7 +43,8 @@ func describeConsumer(p roster.Process) client.Consumer {
 	}
 	for i, pool := range p.Pools {
 		of := client.ConsumerPool{
-			Media: pool.Media, Lane: pool.Lane, Running: int64(pool.Running), Capacity: int64(pool.Capacity), Limited: int64(pool.Limited),
+			Media: pool.Media, Lane: pool.Lane, Running: int64(pool.Running), Capacity: int64(pool.Capacity),
+			Limited: int64(pool.Limited),
 			Careful: int64(pool.Careful), Partitions: make([]client.Count, len(pool.Partitions)),
 		}
 		for j, partition := range pool.Partitions {
@@ -53,7 +54,8 @@ func describeConsumer(p roster.Process) client.Consumer {
 	}
 	for _, s := range p.Slow {
 		shown.Slow = append(shown.Slow, client.SlowEndpoint{
-			Media: s.Media, Endpoint: s.Endpoint, Calls: int64(s.Calls), Slow: int64(s.Slow), Seconds: s.Seconds, Accounts: s.Accounts,
+			Media: s.Media, Endpoint: s.Endpoint, Calls: int64(s.Calls), Slow: int64(s.Slow), Seconds: s.Seconds,
+			Accounts: s.Accounts,
 		})
 	}
 	return shown

@@ -30,7 +30,8 @@ func TestConsumers_AreThoseThatLive(t *testing.T) {
 	require.Len(t, got.Consumers, 1)
 	require.Equal(t, "n1", got.Consumers[0].Node)
 	require.NotNil(t, got.Consumers[0].AgeSeconds)
-	require.Equal(t, []roster.Pool{{Media: "tulip", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 5}}}, got.Consumers[0].Pools)
+	require.Equal(t, []roster.Pool{{Media: "tulip", Lane: "normal", Running: 3, Capacity: 32, Limited: 1,
+		Partitions: []int{0, 5}}}, got.Consumers[0].Pools)
 
 	require.NoError(t, b.redis.Close())
 	w := b.call(http.MethodGet, "/api/v1/consumers", "", viewerToken)

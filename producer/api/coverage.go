@@ -67,7 +67,8 @@ func (a *coverageRoutes) getCoverage(
 			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, day.Day(r.Day), a.clock.Now())
 		}
 	}
-	return client.AccountCoverage{Account: describeAccount(account), From: string(from), To: string(to), Coverage: all}, nil
+	return client.AccountCoverage{Account: describeAccount(account), From: string(from), To: string(to), Coverage: all},
+		nil
 }
 
 // scope is what a row of coverage is of.
@@ -77,7 +78,8 @@ type scope struct {
 }
 
 // unusableOf reads the values that the rows of coverage count.
-func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage, accountID int64, from, to day.Day) (map[scope][]client.UnusableValue, error) {
+func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage, accountID int64, from,
+	to day.Day) (map[scope][]client.UnusableValue, error) {
 	if !slices.ContainsFunc(rows, func(r results.Coverage) bool { return r.Unusable > 0 }) {
 		return nil, nil
 	}
@@ -115,14 +117,16 @@ func whyNoHole(reach upkeep.Reach, account settings.Account, d day.Day, now time
 }
 
 // days reads from and to: the last n days up to that of now in a zone when they are not there.
-func days(errs *httpapi.Refusals, givenFrom, givenTo string, now time.Time, zone *time.Location, n int) (from, to day.Day) {
+func days(errs *httpapi.Refusals, givenFrom, givenTo string, now time.Time, zone *time.Location, n int) (from,
+	to day.Day) {
 	to = givenDay(errs, "to", givenTo, now, day.Of(now, zone))
 	from = givenDay(errs, "from", givenFrom, now, to.Add(1-n))
 	switch {
 	case from > to:
 		errs.Refuse("from", "%s is refused: want a day up to %s", from, to)
 	case from < to.Add(1-coverageDaysMax):
-		errs.Refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
+		errs.Refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax),
+			coverageDaysMax)
 	}
 	return from, to
 }
@@ -142,7 +146,8 @@ func givenDay(errs *httpapi.Refusals, name, text string, now time.Time, fallback
 
 // describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and
 // cash flow, its lists and balances, of which nothing is known.
-func describeCoverage(platform media.Platform, rows []results.Coverage, unusable map[scope][]client.UnusableValue, days []day.Day, today day.Day) []client.Coverage {
+func describeCoverage(platform media.Platform, rows []results.Coverage, unusable map[scope][]client.UnusableValue,
+	days []day.Day, today day.Day) []client.Coverage {
 	missing := map[scope]bool{}
 	for _, r := range platform.Reports() {
 		for _, d := range days {
@@ -169,8 +174,10 @@ func describeCoverage(platform media.Platform, rows []results.Coverage, unusable
 		r := &rows[i]
 		delete(missing, scope{r.Report, r.Level, r.Day})
 		j := client.Coverage{
-			Report: r.Report, Level: r.Level, Day: string(r.Day), State: cmp.Or(string(r.State), stateNever), PulledAt: r.PulledAt.Time,
-			RunID: idOrNone(r.RunID), Rows: r.RowCount, Note: r.Note, Unusable: r.Unusable, UnusableValues: unusable[scope{r.Report, r.Level, r.Day}], SummaryPending: r.Dirty != nil,
+			Report: r.Report, Level: r.Level, Day: string(r.Day), State: cmp.Or(string(r.State), stateNever),
+			PulledAt: r.PulledAt.Time,
+			RunID:    idOrNone(r.RunID), Rows: r.RowCount, Note: r.Note, Unusable: r.Unusable,
+			UnusableValues: unusable[scope{r.Report, r.Level, r.Day}], SummaryPending: r.Dirty != nil,
 		}
 		all = append(all, j)
 	}

@@ -15,8 +15,10 @@ import (
 
 func (b *bench) addCoverage(account int64, report, level string, d day.Day, state results.CoverageState, dirty any) {
 	b.t.Helper()
-	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, run_id, row_count, state, note, dirty)"+
-		" VALUES (?, ?, ?, ?, 'tulip', ?, 77, 12, ?, '', ?)", account, report, level, d, sqldb.At(now), string(state), dirty).Error
+	err := b.store.Data.Writer(b.t.Context()).Exec(
+		"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, run_id, row_count, state, note, dirty)"+
+			" VALUES (?, ?, ?, ?, 'tulip', ?, 77, 12, ?, '', ?)", account, report, level, d, sqldb.At(now), string(state),
+		dirty).Error
 	require.NoError(b.t, err)
 }
 
@@ -66,11 +68,14 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	const pulled = "2026-11-21T10:30:00Z"
 	const noTask = "no hole: no enabled task pulls it of accounts of the tier active"
 	require.Equal(t, []coverage{
-		{Report: "report_daily", Level: "account", Day: "2026-11-18", State: "complete", RunID: "77", PulledAt: pulled, Rows: 12},
+		{Report: "report_daily", Level: "account", Day: "2026-11-18", State: "complete", RunID: "77", PulledAt: pulled,
+			Rows: 12},
 		{Report: "report_daily", Level: "account", Day: "2026-11-19", State: "never", Note: noTask},
-		{Report: "report_daily", Level: "account", Day: "2026-11-20", State: "suspect", RunID: "77", PulledAt: pulled, Rows: 12, SummaryPending: true},
+		{Report: "report_daily", Level: "account", Day: "2026-11-20", State: "suspect", RunID: "77", PulledAt: pulled,
+			Rows: 12, SummaryPending: true},
 	}, only(rows, "report_daily", "account"))
-	require.Equal(t, []coverage{{Report: "adgroup", Level: "adgroup", State: "complete", RunID: "77", PulledAt: pulled, Rows: 12}}, only(rows, "adgroup", "adgroup"))
+	require.Equal(t, []coverage{{Report: "adgroup", Level: "adgroup", State: "complete", RunID: "77", PulledAt: pulled,
+		Rows: 12}}, only(rows, "adgroup", "adgroup"))
 	for _, r := range []string{"report_daily", "report_hourly"} {
 		for _, level := range []string{"account", "adgroup", "creative"} {
 			require.Len(t, only(rows, r, level), 3, "every report and level of the platform, each day")
@@ -93,12 +98,19 @@ func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
 	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, results.Complete, nil)
 	data := b.store.Data.Writer(t.Context())
 	for _, v := range [][]any{
-		{"report_daily", "account", "2026-11-18", "cost", "figure", 2}, {"report_daily", "account", "2026-11-17", "cost", "figure", 9},
-		{"adgroup", "adgroup", day.Epoch, "adgroup_name", "attribute", 1}, {"adgroup", "adgroup", day.Epoch, "adgroup_id", "key", 1},
+		{"report_daily", "account", "2026-11-18", "cost", "figure", 2},
+		{"report_daily", "account", "2026-11-17", "cost", "figure", 9},
+		{"adgroup", "adgroup", day.Epoch, "adgroup_name", "attribute", 1},
+		{"adgroup", "adgroup", day.Epoch, "adgroup_id", "key", 1},
 	} {
-		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, number, media, why, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'tulip', 'is odd', ?)",
-			append(append([]any{account}, v...), sqldb.At(now))...).Error)
-		require.NoError(t, data.Exec("UPDATE coverage SET unusable = unusable + ? WHERE account_id = ? AND report = ? AND day = ?", v[5], account, v[0], v[2]).Error)
+		require.NoError(t,
+			data.Exec(
+				"INSERT INTO unusable_value (account_id, report, level, day, field, kind, number, media, why, seen_at) VALUES "+
+					"(?, ?, ?, ?, ?, ?, ?, 'tulip', 'is odd', ?)",
+				append(append([]any{account}, v...), sqldb.At(now))...).Error)
+		require.NoError(t,
+			data.Exec("UPDATE coverage SET unusable = unusable + ? WHERE account_id = ? AND report = ? AND day = ?", v[5],
+				account, v[0], v[2]).Error)
 	}
 	var got struct {
 		Coverage []struct {
@@ -128,7 +140,9 @@ func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 	b := setup(t)
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	b.account("tulip", "9002", "active", "Asia/Shanghai", "frozen: closed")
-	err := b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params) VALUES ('hours', 'tulip', 'tulip.report_hourly', '0 3 * * *', 'UTC', 'normal', 'all', ?)",
+	err := b.store.Config.Writer(t.Context()).Exec(
+		"INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params) VALUES ('hours', 'tulip', "+
+			"'tulip.report_hourly', '0 3 * * *', 'UTC', 'normal', 'all', ?)",
 		`{"level":"account","days":3}`).Error
 	require.NoError(t, err)
 	notes := func(account, report string) (notes []string) {
@@ -141,7 +155,8 @@ func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 	}
 	// It is 18:30 of the 21st in Shanghai.
 	require.Equal(t, []string{
-		"no hole: hours reaches back to 2026-11-19", "", "", "no hole before 2026-11-22T03:00:00Z: it is left to hours until then",
+		"no hole: hours reaches back to 2026-11-19", "", "",
+		"no hole before 2026-11-22T03:00:00Z: it is left to hours until then",
 	}, notes("9001", "report_hourly"))
 	var holes struct{ Holes, Waiting int }
 	decode(t, b.get("/api/v1/coverage/holes?media=tulip"), &holes)
@@ -172,7 +187,8 @@ func TestCoverage_DaysAreTheAccounts(t *testing.T) {
 		require.Equal(t, []string{test.from, test.to}, []string{from, to}, test.path)
 		require.Len(t, only(rows, "report_daily", "account"), test.days, test.path)
 		if test.to >= "2026-11-21" {
-			require.Len(t, only(rows, "fund_daily", "account"), test.days-1, "%s: there is no cash flow of the present day yet", test.path)
+			require.Len(t, only(rows, "fund_daily", "account"), test.days-1, "%s: there is no cash flow of the present day yet",
+				test.path)
 		}
 	}
 }
@@ -186,11 +202,15 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		want []fieldError
 	}{
 		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day such as 2026-11-21`}}},
-		{"?from=0000-01-01", []fieldError{{Field: "from", Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
-		{"?to=2026-11-23", []fieldError{{Field: "to", Detail: `"2026-11-23" is refused: want a day from 2010-01-01 to `}}}, // It has begun nowhere, nor will tomorrow.
+		{"?from=0000-01-01", []fieldError{{Field: "from",
+			Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
+		// It has begun nowhere, nor will tomorrow.
+		{"?to=2026-11-23", []fieldError{{Field: "to", Detail: `"2026-11-23" is refused: want a day from 2010-01-01 to `}}},
 		{"?to=2999-01-01", []fieldError{{Field: "to", Detail: `"2999-01-01" is refused: want a day from 2010-01-01 to `}}},
-		{"?from=2026-11-21&to=2026-11-20", []fieldError{{Field: "from", Detail: "2026-11-21 is refused: want a day up to 2026-11-20"}}},
-		{"?from=2020-01-01", []fieldError{{Field: "from", Detail: "2020-01-01 is refused: want 2025-11-21 or later, at most 366 days at a time"}}},
+		{"?from=2026-11-21&to=2026-11-20", []fieldError{{Field: "from",
+			Detail: "2026-11-21 is refused: want a day up to 2026-11-20"}}},
+		{"?from=2020-01-01", []fieldError{{Field: "from",
+			Detail: "2020-01-01 is refused: want 2025-11-21 or later, at most 366 days at a time"}}},
 		{"?day=2026-11-21", []fieldError{{Field: "day", Detail: "there is no such parameter: want from, to"}}},
 	}
 	for _, test := range tests {

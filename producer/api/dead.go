@@ -38,7 +38,8 @@ func (a *deadRoutes) describeDead(ctx context.Context, rows []dead.DeadSubtask) 
 		all[i] = client.DeadSubtask{
 			RunID: formatID(d.RunID), AccountID: formatID(d.AccountID), Account: accounts[d.AccountID], Part: d.Part,
 			TaskID: formatID(d.TaskID), Task: d.TaskName, Media: d.Media, Attempts: int64(d.Attempt),
-			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt, RedriveRunID: idOrNone(d.RedriveRun), Healed: healed[d.Key],
+			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt,
+			RedriveRunID: idOrNone(d.RedriveRun), Healed: healed[d.Key],
 		}
 	}
 	return all, nil
@@ -58,8 +59,10 @@ func deadPageAt(p dead.DeadPlace) deadPage {
 
 // deadStore is what these routes need of the store.
 type deadStore interface {
-	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) (all []dead.DeadSubtask, end dead.DeadPlace, err error)
-	DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []dead.DeadGroup, total dead.DeadTotal, err error)
+	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) (all []dead.DeadSubtask,
+		end dead.DeadPlace, err error)
+	DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []dead.DeadGroup, total dead.DeadTotal,
+		err error)
 	DeadSubtask(ctx context.Context, k task.Key) (dead.DeadSubtask, error)
 	DeadTaskName(ctx context.Context, taskID int64) (string, error)
 	Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
@@ -136,7 +139,8 @@ func (a *deadRoutes) groupDead(c *gin.Context, params *client.GroupDeadParams) (
 	}
 	for _, g := range groups {
 		j := client.DeadGroup{
-			Print: g.Print, Count: g.Count, Redriving: g.Redriving, Healed: healed[g.Print], FirstDeadAt: g.First, LastDeadAt: g.Last, Example: g.Example, Classes: g.Classes,
+			Print: g.Print, Count: g.Count, Redriving: g.Redriving, Healed: healed[g.Print], FirstDeadAt: g.First,
+			LastDeadAt: g.Last, Example: g.Example, Classes: g.Classes,
 		}
 		for _, id := range g.TaskIDs {
 			if names[id] == "" {
@@ -168,7 +172,8 @@ func (a *deadRoutes) getDead(c *gin.Context, params *client.GetDeadParams) (any,
 	answer, err := a.detailDead(c.Request.Context(), key)
 	if errors.Is(err, sqldb.ErrNotFound) {
 		return nil, httpapi.NewProblem(http.StatusNotFound,
-			"There is no such dead subtask: the list of dead subtasks has those that there are. One that was taken up again is in its new run.")
+			"There is no such dead subtask: the list of dead subtasks has those that there are. One that was taken up again "+
+				"is in its new run.")
 	}
 	return answer, err
 }
@@ -195,8 +200,9 @@ func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*client.Dead
 	switch {
 	case err == nil:
 		d.Log = &client.SubtaskLog{
-			State: client.SubtaskState(log.State), Delivery: int64(log.Delivery), Node: log.Node, CreatedAt: log.CreatedAt, StartedAt: log.StartedAt,
-			EndedAt: log.EndedAt, Rows: log.Rows, Calls: log.Calls,
+			State: client.SubtaskState(log.State), Delivery: int64(log.Delivery), Node: log.Node, CreatedAt: log.CreatedAt,
+			StartedAt: log.StartedAt,
+			EndedAt:   log.EndedAt, Rows: log.Rows, Calls: log.Calls,
 		}
 	case !errors.Is(err, sqldb.ErrNotFound):
 		return nil, err

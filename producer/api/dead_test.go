@@ -25,16 +25,20 @@ var died = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 func (b *bench) deadRun(at time.Time, taskID int64, name, text string, accounts ...int64) int64 {
 	b.t.Helper()
 	runID, n := task.NewRunID(at), int64(len(accounts))
-	b.addRun(ledger.Run{ID: runID, TaskID: taskID, TaskName: name, Kind: ledger.RunOfTick, State: task.RunRunning, Total: &n, PlannedAt: at, CreatedAt: at, Settings: task.Settings{Params: json.RawMessage(`{"level":"account"}`)}})
+	b.addRun(ledger.Run{ID: runID, TaskID: taskID, TaskName: name, Kind: ledger.RunOfTick, State: task.RunRunning,
+		Total: &n, PlannedAt: at, CreatedAt: at, Settings: task.Settings{Params: json.RawMessage(`{"level":"account"}`)}})
 	require.NoError(b.t, b.store.EnsureLogTable(b.t.Context(), task.LogDay(runID)))
 	var outcomes []ledger.Outcome
 	for _, account := range accounts {
-		err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO "+ledger.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', 'waiting', 2, 0, ?)",
+		err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO "+ledger.LogTable(runID)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', 'waiting', 2, 0, ?)",
 			runID, account, sqldb.At(at)).Error
 		require.NoError(b.t, err)
 		outcomes = append(outcomes, ledger.Outcome{
-			Key: task.Key{RunID: runID, AccountID: account, Part: "d"}, Media: "tulip", Lane: "normal", TaskID: taskID, Delivery: 2,
-			Attempt: 1, State: task.Failed, ErrorClass: "invalid", ErrorText: text, Node: "n1", StartedAt: at, EndedAt: at.Add(time.Second), Rows: 3, Calls: 4,
+			Key: task.Key{RunID: runID, AccountID: account, Part: "d"}, Media: "tulip", Lane: "normal", TaskID: taskID,
+			Delivery: 2,
+			Attempt:  1, State: task.Failed, ErrorClass: "invalid", ErrorText: text, Node: "n1", StartedAt: at,
+			EndedAt: at.Add(time.Second), Rows: 3, Calls: 4,
 		})
 	}
 	stale, err := b.store.ApplyOutcomes(b.t.Context(), outcomes)
@@ -52,12 +56,16 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	gone := b.deadRun(died.Add(time.Hour), 2, "gone", "timeout", one)
 
 	row := func(run, account int64, external, taskID, name, text, print, at string) string {
-		return `{"run_id": "` + id(run) + `", "account_id": "` + id(account) + `", "account": "` + external + `", "part": "d", "task_id": "` + taskID + `",
-		  "task": "` + name + `", "media": "tulip", "attempts": 1, "error_class": "invalid", "error_print": "` + print + `", "error": "` + text + `", "dead_at": "` + at + `"}`
+		return `{"run_id": "` + id(run) + `", "account_id": "` + id(account) + `", "account": "` + external +
+			`", "part": "d", "task_id": "` + taskID + `",
+		  "task": "` + name + `", "media": "tulip", "attempts": 1, "error_class": "invalid", "error_print": "` + print +
+			`", "error": "` + text + `", "dead_at": "` + at + `"}`
 	}
 	first := row(gone, one, "9001", "2", "gone", "timeout", "timeout", "2024-05-06T08:08:10Z")
-	second := row(newer, two, "9002", "1", "tulip.report_daily.account", "account 9002 has no permission", "account ? has no permission", "2024-05-06T07:09:10Z")
-	third := row(older, one, "9001", "1", "tulip.report_daily.account", "account 9001 has no permission", "account ? has no permission", "2024-05-06T07:08:10Z")
+	second := row(newer, two, "9002", "1", "tulip.report_daily.account", "account 9002 has no permission",
+		"account ? has no permission", "2024-05-06T07:09:10Z")
+	third := row(older, one, "9001", "1", "tulip.report_daily.account", "account 9001 has no permission",
+		"account ? has no permission", "2024-05-06T07:08:10Z")
 	require.JSONEq(t, `{"dead": [`+first+`,`+second+`,`+third+`], "next": ""}`, b.get("/api/v1/dead"))
 
 	var page struct {
@@ -90,23 +98,35 @@ func TestDead_IsListedAndShown(t *testing.T) {
 		require.JSONEq(t, `{"dead": [`+want+`], "next": ""}`, b.get("/api/v1/dead?"+query), query)
 	}
 	// A task's account needs no media.
-	require.JSONEq(t, `{"dead": [`+second+`], "next": ""}`, b.get("/api/v1/dead?task=tulip.report_daily.account&account=9002"))
+	require.JSONEq(t, `{"dead": [`+second+`], "next": ""}`,
+		b.get("/api/v1/dead?task=tulip.report_daily.account&account=9002"))
 
-	require.JSONEq(t, `{"total": 3, "redriving": 0, "stake": {"looked": 3, "healed": 0, "unhealed": 3, "accounts": 2}, "more": false, "groups": [
+	require.JSONEq(t,
+		`{"total": 3, "redriving": 0, "stake": {"looked": 3, "healed": 0, "unhealed": 3, "accounts": 2}, "more": false, "groups": [
 	  {"print": "account ? has no permission", "count": 2, "redriving": 0, "first_dead_at": "2024-05-06T07:08:10Z", "last_dead_at": "2024-05-06T07:09:10Z",
 	   "example": "account 9002 has no permission", "classes": ["invalid"], "tasks": ["tulip.report_daily.account"]},
 	  {"print": "timeout", "count": 1, "redriving": 0, "first_dead_at": "2024-05-06T08:08:10Z", "last_dead_at": "2024-05-06T08:08:10Z",
 	   "example": "timeout", "classes": ["invalid"], "tasks": ["gone"]}]}`, b.get("/api/v1/dead/groups"))
 	// What they were to pull has been pulled whole since: of account 9001 all, of 9002 nothing.
 	data := b.store.Data.Writer(t.Context())
-	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = '2024-05-05', task_id = 1 WHERE account_id = ?", one).Error)
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (1, 'daily', 'tulip', 'tulip.report_daily', '* * * * *', '{}')").Error)
-	require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'account', '2024-05-05', 'tulip', ?, ?, 'complete')",
-		one, sqldb.At(died.Add(48*time.Hour)), died.Add(48*time.Hour).UnixMicro()).Error)
+	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = '2024-05-05', task_id = 1 WHERE account_id = ?",
+		one).Error)
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Exec(
+			"INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (1, 'daily', 'tulip', "+
+				"'tulip.report_daily', '* * * * *', '{}')").Error)
+	require.NoError(t,
+		data.Exec(
+			"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, "+
+				"'report_daily', 'account', '2024-05-05', 'tulip', ?, ?, 'complete')",
+			one, sqldb.At(died.Add(48*time.Hour)), died.Add(48*time.Hour).UnixMicro()).Error)
 	for account, cost := range map[int64]int64{one: 7_000_000, two: 12_500_000} {
 		for ago, part := range map[int]int64{1: 1, 2: 3} {
-			require.NoError(t, data.Exec("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'UTC', ?, 1, ?)",
-				now.AddDate(0, 0, -ago).Format(time.DateOnly), account, cost*part, sqldb.At(now)).Error)
+			require.NoError(t,
+				data.Exec(
+					"INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, "+
+						"updated_at) VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'UTC', ?, 1, ?)",
+					now.AddDate(0, 0, -ago).Format(time.DateOnly), account, cost*part, sqldb.At(now)).Error)
 		}
 	}
 	var stake struct {
@@ -114,10 +134,13 @@ func TestDead_IsListedAndShown(t *testing.T) {
 		Groups []struct{ Healed int }
 	}
 	decode(t, b.get("/api/v1/dead/groups"), &stake)
-	require.JSONEq(t, `{"looked": 3, "healed": 2, "unhealed": 1, "accounts": 1, "money": [{"currency": "CNY", "micros": 12500000}]}`, string(stake.Stake),
+	require.JSONEq(t,
+		`{"looked": 3, "healed": 2, "unhealed": 1, "accounts": 1, "money": [{"currency": "CNY", "micros": 12500000}]}`,
+		string(stake.Stake),
 		"what is healed needs nobody, and the last day that is known counts")
 	require.Equal(t, 1, stake.Groups[0].Healed)
-	require.EqualValues(t, 2, b.plan("redrive", `{"task": "tulip.report_daily.account", "dry_run": true}`, http.StatusOK).Healed)
+	require.EqualValues(t, 2, b.plan("redrive", `{"task": "tulip.report_daily.account", "dry_run": true}`,
+		http.StatusOK).Healed)
 	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = 'd' WHERE account_id = ?", one).Error)
 	var groups struct {
 		More   bool
@@ -132,13 +155,16 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	decode(t, b.get(show), &shown)
 	require.JSONEq(t, `"account 9001 has no permission"`, string(shown["error"]))
 	require.JSONEq(t, `{"level": "account"}`, string(shown["params"]))
-	require.JSONEq(t, `{"state": "failed", "delivery": 2, "node": "n1", "created_at": "2024-05-06T07:08:09Z", "started_at": "2024-05-06T07:08:09Z",
+	require.JSONEq(t,
+		`{"state": "failed", "delivery": 2, "node": "n1", "created_at": "2024-05-06T07:08:09Z", "started_at": "2024-05-06T07:08:09Z",
 	  "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4}`, string(shown["log"]))
 	require.Contains(t, string(shown["run"]), `"planned_at":"2024-05-06T07:08:09Z"`)
 	for _, name := range []string{"9001", "tulip/9001", "tulip/" + id(one)} {
-		require.JSONEq(t, b.get(show), b.get("/api/v1/dead/subtask?"+url.Values{"run": {id(older)}, "account_id": {name}, "part": {"d"}}.Encode()), name)
+		require.JSONEq(t, b.get(show), b.get("/api/v1/dead/subtask?"+
+			url.Values{"run": {id(older)}, "account_id": {name}, "part": {"d"}}.Encode()), name)
 	}
-	require.Equal(t, []fieldError{{Field: "account_id", Detail: `"orchid/9001" is refused: want the account_id of a subtask, or its account, such as tulip/20000001`}},
+	require.Equal(t, []fieldError{{Field: "account_id",
+		Detail: `"orchid/9001" is refused: want the account_id of a subtask, or its account, such as tulip/20000001`}},
 		b.refused(http.MethodGet, "/api/v1/dead/subtask?run=1&part=d&account_id=orchid/9001", ""))
 
 	// What the day's log and the run's row told is gone in time; the dead subtask is not.
@@ -206,8 +232,11 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	b.deadRun(died, 4, "deleted", "a 5", 1)
 	// A run that went well: 10 subtasks in 2 s, two calls each.
 	well, ten := task.NewRunID(died), int64(10)
-	b.addRun(ledger.Run{ID: well, TaskID: 2, TaskName: "x", State: task.RunSucceeded, Total: &ten, Succeeded: 10, PlannedAt: died, CreatedAt: died, EndedAt: died.Add(2 * time.Second)})
-	err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(well)+" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, 1, 'd', 'succeeded', 1, 0, ?, 2)", well, sqldb.At(died)).Error
+	b.addRun(ledger.Run{ID: well, TaskID: 2, TaskName: "x", State: task.RunSucceeded, Total: &ten, Succeeded: 10,
+		PlannedAt: died, CreatedAt: died, EndedAt: died.Add(2 * time.Second)})
+	err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(well)+
+		" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, 1, 'd', 'succeeded', 1, "+
+		"0, ?, 2)", well, sqldb.At(died)).Error
 	require.NoError(t, err)
 
 	const body = `{"print": "a ?"`
@@ -239,9 +268,11 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 		taskID := int64(i + 1)
 		runID, err := strconv.ParseInt(done.Tasks[i].RunID, 10, 64)
 		require.NoError(t, err)
-		require.Equal(t, ledger.RunOrder{RunID: runID, TaskID: taskID, OrderedAt: now, Request: task.Order{By: "otto", Redrive: &task.Redrive{
-			Filter: task.DeadFilter{TaskID: taskID, Print: "a ?", Until: until}, Rate: 9, Origin: map[int64]int64{1: origin}[taskID],
-		}}}, o)
+		require.Equal(t, ledger.RunOrder{RunID: runID, TaskID: taskID, OrderedAt: now,
+			Request: task.Order{By: "otto", Redrive: &task.Redrive{
+				Filter: task.DeadFilter{TaskID: taskID, Print: "a ?", Until: until}, Rate: 9,
+				Origin: map[int64]int64{1: origin}[taskID],
+			}}}, o)
 	}
 	require.Len(t, orders, 2)
 	require.Empty(t, done.Tasks[2].RunID)
@@ -257,7 +288,8 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	// Only what cannot be taken up.
 	w := b.post("/api/v1/dead/redrive", `{"task": "deleted"}`)
 	require.Equal(t, http.StatusConflict, w.Code)
-	require.Equal(t, []httpapi.FieldError{{Field: "task", Detail: "deleted: the task was deleted; its dead subtasks can only be dropped"}}, b.problem(w).Errors)
+	require.Equal(t, []httpapi.FieldError{{Field: "task",
+		Detail: "deleted: the task was deleted; its dead subtasks can only be dropped"}}, b.problem(w).Errors)
 	// Nothing at all.
 	none := b.plan("redrive", `{"print": "no such"}`, http.StatusOK)
 	require.Zero(t, none.Count)
@@ -302,29 +334,46 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 		method, path, body string
 		field, detail      string
 	}{
-		{http.MethodGet, "/api/v1/dead?taks=x", "", "taks", "there is no such parameter: want after, limit, task, media, account, run, print, class, text, since, until"},
-		{http.MethodGet, "/api/v1/dead?task=x", "", "task", `"x" is no task that is known here, nor one of which subtasks are dead`},
-		{http.MethodGet, "/api/v1/dead?account=99999", "", "account", `"99999" is no account that is known here, or one of several platforms: give media too, or tulip/20000001`},
-		{http.MethodGet, "/api/v1/dead?media=tulip&account=99999", "", "account", `"99999" is no account of tulip that is known here`},
+		{http.MethodGet, "/api/v1/dead?taks=x", "", "taks",
+			"there is no such parameter: want after, limit, task, media, account, run, print, class, text, since, until"},
+		{http.MethodGet, "/api/v1/dead?task=x", "", "task",
+			`"x" is no task that is known here, nor one of which subtasks are dead`},
+		{http.MethodGet, "/api/v1/dead?account=99999", "", "account",
+			`"99999" is no account that is known here, or one of several platforms: give media too, or tulip/20000001`},
+		{http.MethodGet, "/api/v1/dead?media=tulip&account=99999", "", "account",
+			`"99999" is no account of tulip that is known here`},
 		{http.MethodGet, "/api/v1/dead?run=x", "", "run", `"x" is refused: want the id of a run`},
-		{http.MethodGet, "/api/v1/dead?since=yesterday", "", "since", `"yesterday" is refused: want a time such as 2026-11-21T10:30:00Z`},
-		{http.MethodGet, "/api/v1/dead?until=2026-11-21", "", "until", `"2026-11-21" is refused: want a time such as 2026-11-21T10:30:00Z`},
+		{http.MethodGet, "/api/v1/dead?since=yesterday", "", "since",
+			`"yesterday" is refused: want a time such as 2026-11-21T10:30:00Z`},
+		{http.MethodGet, "/api/v1/dead?until=2026-11-21", "", "until",
+			`"2026-11-21" is refused: want a time such as 2026-11-21T10:30:00Z`},
 		{http.MethodGet, "/api/v1/dead?limit=501", "", "limit", `"501" is refused: want 1 to 500`},
 		{http.MethodGet, "/api/v1/dead?after=x", "", "after", `"x" is refused: want the value of next in the page before`},
-		{http.MethodGet, "/api/v1/dead/groups?after=x", "", "after", "there is no such parameter: want limit, task, media, account, run, print, class, text, since, until"},
-		{http.MethodGet, "/api/v1/dead/subtask?account_id=0&part=x", "", "run", "is missing: want the run_id of a dead subtask"},
-		{http.MethodGet, "/api/v1/dead/subtask?run=1&account_id=0", "", "part", "is missing: want the part of a dead subtask"},
+		{http.MethodGet, "/api/v1/dead/groups?after=x", "", "after",
+			"there is no such parameter: want limit, task, media, account, run, print, class, text, since, until"},
+		{http.MethodGet, "/api/v1/dead/subtask?account_id=0&part=x", "", "run",
+			"is missing: want the run_id of a dead subtask"},
+		{http.MethodGet, "/api/v1/dead/subtask?run=1&account_id=0", "", "part",
+			"is missing: want the part of a dead subtask"},
 		{http.MethodPost, drop, `{}`, "scope", `is missing: want a filter, or "scope": "all" for every dead subtask`},
-		{http.MethodPost, drop, `{"until": "2026-11-21T10:30:00Z"}`, "scope", `is missing: want a filter, or "scope": "all" for every dead subtask`},
-		{http.MethodPost, redrive, `{"rate": 5}`, "scope", `is missing: want a filter, or "scope": "all" for every dead subtask`},
-		{http.MethodPost, redrive, `{"all": true, "class": "bug"}`, "scope", "does not go with a filter: leave one of the two out"},
-		{http.MethodPost, redrive, `{"all": true, "rate": -1}`, "rate", "-1 is refused: want 1 to 1000000 subtasks a second, or 0 for what the task says"},
-		{http.MethodPost, drop, `{"all": true, "rate": 1}`, "rate", "there is no such field: want account, all, class, dry_run, media, print, run, scope, since, task, text, until"},
+		{http.MethodPost, drop, `{"until": "2026-11-21T10:30:00Z"}`, "scope",
+			`is missing: want a filter, or "scope": "all" for every dead subtask`},
+		{http.MethodPost, redrive, `{"rate": 5}`, "scope",
+			`is missing: want a filter, or "scope": "all" for every dead subtask`},
+		{http.MethodPost, redrive, `{"all": true, "class": "bug"}`, "scope",
+			"does not go with a filter: leave one of the two out"},
+		{http.MethodPost, redrive, `{"all": true, "rate": -1}`, "rate",
+			"-1 is refused: want 1 to 1000000 subtasks a second, or 0 for what the task says"},
+		{http.MethodPost, drop, `{"all": true, "rate": 1}`, "rate",
+			"there is no such field: want account, all, class, dry_run, media, print, run, scope, since, task, text, until"},
 		{http.MethodPost, drop, `{"Task": "x"}`, "Task", `there is no such field: want "task", in this case`},
-		{http.MethodPost, redrive, `{"scope": "every", "class": "bug"}`, "scope", `"every" is refused: want "all" for every dead subtask, or a filter`},
-		{http.MethodPost, redrive, `{"task": "x"}`, "task", `"x" is no task that is known here, nor one of which subtasks are dead`},
+		{http.MethodPost, redrive, `{"scope": "every", "class": "bug"}`, "scope",
+			`"every" is refused: want "all" for every dead subtask, or a filter`},
+		{http.MethodPost, redrive, `{"task": "x"}`, "task",
+			`"x" is no task that is known here, nor one of which subtasks are dead`},
 	} {
-		require.Equal(t, []fieldError{{Field: test.field, Detail: test.detail}}, b.refused(test.method, test.path, test.body), "%s %s", test.path, test.body)
+		require.Equal(t, []fieldError{{Field: test.field, Detail: test.detail}}, b.refused(test.method, test.path, test.body),
+			"%s %s", test.path, test.body)
 	}
 	for _, path := range []string{drop, redrive} {
 		require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, path, `{"all": true}`, viewerToken).Code)
@@ -377,15 +426,20 @@ func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
 		return b.problem(w).Detail
 	}
 	// As the leader has it: the run marks what it takes up, and takes it away when it is done.
-	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = 5 WHERE run_id = ?", run).Error)
-	require.Contains(t, refusal(rerun, http.StatusConflict), "The 2 failed subtasks of this run are being taken up already: the list of the dead subtasks of run "+id(run))
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = 5 WHERE run_id = ?",
+		run).Error)
+	require.Contains(t, refusal(rerun, http.StatusConflict),
+		"The 2 failed subtasks of this run are being taken up already: the list of the dead subtasks of run "+id(run))
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM subtask_dead").Error)
 	require.Contains(t, refusal(rerun, http.StatusConflict), "were taken up or dropped already")
 	well := task.NewRunID(died.Add(time.Hour))
 	b.addRun(ledger.Run{ID: well, TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: died, CreatedAt: died})
-	require.Contains(t, refusal("/api/v1/runs/"+id(well)+"/rerun", http.StatusConflict), "Nothing of run "+id(well)+" has failed: its state is succeeded.")
+	require.Contains(t, refusal("/api/v1/runs/"+id(well)+"/rerun", http.StatusConflict), "Nothing of run "+id(well)+
+		" has failed: its state is succeeded.")
 	require.Contains(t, refusal("/api/v1/runs/"+plan.Tasks[0].RunID+"/rerun", http.StatusConflict), "is not made yet")
 	require.Contains(t, refusal("/api/v1/runs/7/rerun", http.StatusNotFound), `There is no run "7"`)
-	require.Equal(t, []fieldError{{Field: "rate", Detail: "-1 is refused: want 1 to 1000000 subtasks a second, or 0 for what the task says"}},
+	require.Equal(t,
+		[]fieldError{{Field: "rate",
+			Detail: "-1 is refused: want 1 to 1000000 subtasks a second, or 0 for what the task says"}},
 		b.refused(http.MethodPost, rerun, `{"rate": -1}`))
 }

@@ -70,7 +70,8 @@ func (a deadFilters) resolve(ctx context.Context, f deadFilter) (task.DeadFilter
 		case err != nil:
 			return out, err
 		case !known && media == "":
-			errs.Refuse("account", "%q is no account that is known here, or one of several platforms: give media too, or %s", f.Account, a.accounts.example())
+			errs.Refuse("account", "%q is no account that is known here, or one of several platforms: give media too, or %s",
+				f.Account, a.accounts.example())
 		case !known:
 			errs.Refuse("account", "%q is no account of %s that is known here", f.Account, media)
 		}

@@ -40,15 +40,19 @@ func takes(r *client.EndPauseRequest, endpoint, subject string) bool {
 
 // pausesAreAway says what an operator can do while no process can be reached over Redis.
 func pausesAreAway(err error) *httpapi.Problem {
-	return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not answer, so nobody knows which pauses the processes hold, and they do not learn that one has ended: %v. "+
-		"Each pause ends without anybody at the latest media.pause_max (1h as shipped) after it was asked for. "+
-		"To end it before, have Redis answer again and repeat this order; or restart the consumers while Redis is away: their pauses end with them. "+
-		"Rests of refreshes are in the database: the endpoint %s ends them without Redis.", err, overview.RefreshPoint)
+	return httpapi.NewProblem(http.StatusServiceUnavailable,
+		"Redis does not answer, so nobody knows which pauses the processes hold, and they do not learn that one has ended: "+
+			"%v. "+
+			"Each pause ends without anybody at the latest media.pause_max (1h as shipped) after it was asked for. "+
+			"To end it before, have Redis answer again and repeat this order; or restart the consumers while Redis is away: "+
+			"their pauses end with them. "+
+			"Rests of refreshes are in the database: the endpoint %s ends them without Redis.", err, overview.RefreshPoint)
 }
 
 // restOf is the rest of a login's refresh as a point at which calls are paused.
 func restOf(l *ledger.RestingLogin) client.PausedPoint {
-	return client.PausedPoint{Media: l.Media, Endpoint: overview.RefreshPoint, Scope: overview.LoginScope, Subject: l.Login.Login, PausedUntil: l.Until, Times: int64(l.Tries)}
+	return client.PausedPoint{Media: l.Media, Endpoint: overview.RefreshPoint, Scope: overview.LoginScope,
+		Subject: l.Login.Login, PausedUntil: l.Until, Times: int64(l.Tries)}
 }
 
 // chosenPauses are what an order ends.
@@ -61,7 +65,8 @@ type chosenPauses struct {
 }
 
 // choosePauses finds what an order takes.
-func (a *limitRoutes) choosePauses(ctx context.Context, request *client.EndPauseRequest, platforms []media.Platform) (*chosenPauses, error) {
+func (a *limitRoutes) choosePauses(ctx context.Context, request *client.EndPauseRequest,
+	platforms []media.Platform) (*chosenPauses, error) {
 	chosen := &chosenPauses{points: []client.PausedPoint{}, states: []task.State{task.Deferred}}
 	whole := request.Endpoint == "" && request.Subject == ""
 	if whole {

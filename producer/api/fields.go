@@ -17,7 +17,8 @@ import (
 	"adsync/media/field"
 )
 
-// fieldTrying is the state of a field that is asked for and that its platform has not accepted yet: pulls do not ask for it.
+// fieldTrying is the state of a field that is asked for and that its platform has not accepted yet: pulls do not ask
+// for it.
 const fieldTrying = "trying"
 
 func fieldStateOf(r settings.ReportField) string {
@@ -59,7 +60,8 @@ func (a *fieldRoutes) listFields(c *gin.Context, params *client.ListFieldsParams
 	return client.FieldList{Fields: shown}, nil
 }
 
-// fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports speaks of.
+// fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports
+// speaks of.
 func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]client.Field, error) {
 	rows, err := a.store.ReportFields(c.Request.Context(), p.Name())
 	if err != nil {
@@ -81,7 +83,8 @@ func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]client.Field
 		}
 	}
 	slices.SortFunc(all, func(x, y client.Field) int {
-		return cmp.Or(strings.Compare(x.Field, y.Field), strings.Compare(x.Report, y.Report), strings.Compare(x.Level, y.Level))
+		return cmp.Or(strings.Compare(x.Field, y.Field), strings.Compare(x.Report, y.Report),
+			strings.Compare(x.Level, y.Level))
 	})
 	return all, nil
 }
@@ -132,13 +135,15 @@ func (a *fieldRoutes) putField(c *gin.Context, request *client.FieldRequest) (an
 		return f.Field == row.Field && f.Report == row.Report && f.Level == row.Level
 	})
 	if at < 0 { // Somebody has covered it with another since.
-		return nil, httpapi.NewProblem(http.StatusConflict, "The field %s of %s was changed by somebody else at the same moment: look at it again.",
+		return nil, httpapi.NewProblem(http.StatusConflict,
+			"The field %s of %s was changed by somebody else at the same moment: look at it again.",
 			row.Field, row.Media)
 	}
 	return all[at], nil
 }
 
-// fieldsAddedMax is how many fields that no package names may be asked for of a report: each is tried with a call, and makes all answers larger.
+// fieldsAddedMax is how many fields that no package names may be asked for of a report: each is tried with a call,
+// and makes all answers larger.
 const fieldsAddedMax = 20
 
 // checkFieldCount refuses one more field than reports may have in addition to those of the platform's package.
@@ -150,12 +155,15 @@ func checkFieldCount(rows []settings.ReportField, p media.Platform, row settings
 	meets := func(one, other string) bool { return one == "" || other == "" || one == other }
 	added := map[string]bool{}
 	for _, r := range rows {
-		if _, known := metrics[r.Field]; !known && r.State == settings.FieldAsked && r.Field != row.Field && meets(r.Report, row.Report) && meets(r.Level, row.Level) {
+		if _, known := metrics[r.Field]; !known && r.State == settings.FieldAsked && r.Field != row.Field &&
+			meets(r.Report, row.Report) && meets(r.Level, row.Level) {
 			added[r.Field] = true
 		}
 	}
 	if len(added) < fieldsAddedMax {
 		return nil
 	}
-	return httpapi.Refused("field", "%d fields are asked for in addition to those of the package already, and no more fit: switch one off first", len(added))
+	return httpapi.Refused("field",
+		"%d fields are asked for in addition to those of the package already, and no more fit: switch one off first",
+		len(added))
 }

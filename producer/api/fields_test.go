@@ -54,10 +54,13 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 		return f
 	}
 	added := put(`{"media": "tulip", "field": "orders", "state": "asked", "reason": "for the shops"}`)
-	require.Equal(t, fieldAnswer{Media: "tulip", Field: "orders", State: "trying", By: "ada", Reason: "for the shops"}, added)
+	require.Equal(t, fieldAnswer{Media: "tulip", Field: "orders", State: "trying", By: "ada", Reason: "for the shops"},
+		added)
 	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("orders"))
 
-	_, err := b.store.RetireReportField(t.Context(), settings.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "signups", Reason: "12009", ChangedBy: "adsync"})
+	_, err := b.store.RetireReportField(t.Context(),
+		settings.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "signups", Reason: "12009",
+			ChangedBy: "adsync"})
 	require.NoError(t, err)
 	retired := b.fields("?state=retired")
 	require.Len(t, retired, 1)
@@ -79,7 +82,8 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 		`ada field.put report_field/tulip/orders  > {"state":"asked","reason":"for the shops","changed_by":"ada"}`,
 		`adsync field.retire report_field/tulip/signups/report_daily/adgroup  > ` + retirement,
 		`ada field.put report_field/tulip/signups/report_daily  > {"state":"asked","reason":"","changed_by":"ada"}`,
-		`ada field.put report_field/tulip/signups/report_daily/adgroup ` + retirement + ` > {"state":"asked","reason":"","changed_by":"ada"}`,
+		`ada field.put report_field/tulip/signups/report_daily/adgroup ` + retirement +
+			` > {"state":"asked","reason":"","changed_by":"ada"}`,
 		`ada field.put report_field/tulip/signups  > {"state":"off","reason":"","changed_by":"ada"}`,
 		`ada field.put report_field/tulip/signups/report_daily {"state":"asked","reason":"","changed_by":"ada"} >`,
 		`ada field.put report_field/tulip/signups/report_daily/adgroup {"state":"asked","reason":"","changed_by":"ada"} >`,
@@ -103,16 +107,21 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 			{Field: "media", Detail: `"myspace" is refused: want tulip or orchid`},
 		}},
 		"a key": {`{"media": "tulip", "field": "id", "state": "off"}`, []httpapi.FieldError{
-			{Field: "field", Detail: `"id" is refused: want a field that report_daily can do without: this one is a key of its rows or the spend`},
+			{Field: "field",
+				Detail: `"id" is refused: want a field that report_daily can do without: this one is a key of its rows or the spend`},
 		}},
-		"what was spent": {`{"media": "orchid", "field": "spend", "report": "report_hourly", "state": "off"}`, []httpapi.FieldError{
-			{Field: "field", Detail: `"spend" is refused: want a field that report_hourly can do without: this one is a key of its rows or the spend`},
-		}},
-		"a level of another platform": {`{"media": "tulip", "field": "x", "level": "campaign", "state": "asked"}`, []httpapi.FieldError{
-			{Field: "level", Detail: `"campaign" is refused: want one of account, adgroup, creative, or none for all`},
-		}},
+		"what was spent": {`{"media": "orchid", "field": "spend", "report": "report_hourly", "state": "off"}`,
+			[]httpapi.FieldError{
+				{Field: "field",
+					Detail: `"spend" is refused: want a field that report_hourly can do without: this one is a key of its rows or the spend`},
+			}},
+		"a level of another platform": {`{"media": "tulip", "field": "x", "level": "campaign", "state": "asked"}`,
+			[]httpapi.FieldError{
+				{Field: "level", Detail: `"campaign" is refused: want one of account, adgroup, creative, or none for all`},
+			}},
 		"no name": {`{"media": "tulip", "field": "a,b", "state": "asked"}`, []httpapi.FieldError{
-			{Field: "field", Detail: `"a,b" is refused: want the platform's name of a field: letters, digits, _ and ., up to 96`},
+			{Field: "field",
+				Detail: `"a,b" is refused: want the platform's name of a field: letters, digits, _ and ., up to 96`},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,9 +129,11 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 			require.Equal(t, c.want, b.refused(http.MethodPut, "/api/v1/fields", c.body))
 		})
 	}
-	require.Equal(t, http.StatusUnprocessableEntity, b.call(http.MethodGet, "/api/v1/fields?state=gone", "", viewerToken).Code)
+	require.Equal(t, http.StatusUnprocessableEntity,
+		b.call(http.MethodGet, "/api/v1/fields?state=gone", "", viewerToken).Code)
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{}`, viewerToken).Code)
-	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{"media": "tulip", "field": "x", "state": "off"}`, operatorToken).Code)
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields",
+		`{"media": "tulip", "field": "x", "state": "off"}`, operatorToken).Code)
 }
 
 // What the platform says of a field that was added is shown in its words, and put again the field is tried again.
@@ -144,7 +155,8 @@ func TestFields_ATrialIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, first)
 	require.Empty(t, b.fields("?state=trying"))
-	require.Equal(t, []fieldAnswer{{Media: "tulip", Field: "orders", State: "refused", Reason: "12009: unknown field orders", By: "adsync"}}, b.fieldsNamed("orders"))
+	require.Equal(t, []fieldAnswer{{Media: "tulip", Field: "orders", State: "refused",
+		Reason: "12009: unknown field orders", By: "adsync"}}, b.fieldsNamed("orders"))
 	require.Len(t, b.fields("?state=refused"), 1)
 
 	require.Contains(t, put(), `"state":"trying"`)
@@ -163,8 +175,11 @@ func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
 	for i := range 20 {
 		require.Equal(t, http.StatusOK, put(fmt.Sprintf("invented_%d", i), "", "asked"))
 	}
-	require.Equal(t, []httpapi.FieldError{{Field: "field", Detail: "20 fields are asked for in addition to those of the package already, and no more fit: switch one off first"}},
-		b.refused(http.MethodPut, "/api/v1/fields", `{"media": "tulip", "field": "one_more", "report": "report_daily", "state": "asked"}`))
+	require.Equal(t, []httpapi.FieldError{{Field: "field",
+		Detail: "20 fields are asked for in addition to those of the package already, and no more fit: switch one off " +
+			"first"}},
+		b.refused(http.MethodPut, "/api/v1/fields",
+			`{"media": "tulip", "field": "one_more", "report": "report_daily", "state": "asked"}`))
 	require.Equal(t, http.StatusOK, put("invented_3", "", "asked"), "one that is there")
 	require.Equal(t, http.StatusOK, put("signups", "", "asked"), "one of the package")
 	require.Equal(t, http.StatusOK, put("invented_3", "", "off"))

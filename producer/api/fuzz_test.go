@@ -24,10 +24,14 @@ import (
 
 // hostile are texts that somebody may send in the place of any other.
 var hostile = []string{
-	"", " ", "\x00", "\t\n", "'", "\"", "\\", "' OR 1=1 --", "%", "_", "../..", "/", "null", "true", "-1", "0", "1e400", "NaN", "9223372036854775807", "9223372036854775808",
-	"-9223372036854775808", "184467440737095516160", "0x10", "１２", "é", "é", "ß", "İ", "😀", "\u202e", "\u200b", "\ufeff", "\ufffd", "\xff", "\xed\xa0\x80",
-	"\xf0\x9f\x98", "a\xc3", strings.Repeat("x", 513), strings.Repeat("漢", 600), strings.Repeat("9", 400), "2026-13-45", "0000-00-00", "0000-01-01", "9999-12-31",
-	"-0001-01-01", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "1969-12-31T23:59:59Z", "2026-11-21T10:30:00", "2026-11-21T25:00:00Z", "2262-04-12T00:00:00Z",
+	"", " ", "\x00", "\t\n", "'", "\"", "\\", "' OR 1=1 --", "%", "_", "../..", "/", "null", "true", "-1", "0", "1e400",
+	"NaN", "9223372036854775807", "9223372036854775808",
+	"-9223372036854775808", "184467440737095516160", "0x10", "１２", "é", "é", "ß", "İ", "😀", "\u202e", "\u200b", "\ufeff",
+	"\ufffd", "\xff", "\xed\xa0\x80",
+	"\xf0\x9f\x98", "a\xc3", strings.Repeat("x", 513), strings.Repeat("漢", 600), strings.Repeat("9", 400), "2026-13-45",
+	"0000-00-00", "0000-01-01", "9999-12-31",
+	"-0001-01-01", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "1969-12-31T23:59:59Z", "2026-11-21T10:30:00",
+	"2026-11-21T25:00:00Z", "2262-04-12T00:00:00Z",
 	"{}", "[]", "[[", "${jndi:x}", "<script>", "%00", "%zz", ";", "tulip/", "/9001", "tulip/9001/x",
 }
 
@@ -46,25 +50,35 @@ func newFuzzed(t *testing.T) *fuzzed {
 	b := setup(t, daily(), unusable, good(2, "tulip.token_refresh", "tulip.token_refresh", ""))
 	tasks := b.producer.Tasks()
 	b.producer.reload = func() []producer.Task { return tasks }
-	one, two := b.account("tulip", "9001", "active", "Asia/Shanghai", ""), b.account("tulip", "9002", "inactive", "no such zone", "")
+	one, two := b.account("tulip", "9001", "active", "Asia/Shanghai", ""),
+		b.account("tulip", "9002", "inactive", "no such zone", "")
 	run := b.deadRun(died, 1, dailyName, "code 7: account 9001 is refused", one, two)
 	recent := b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 8", one)
 	b.waits(run, one, task.Deferred, "pause:77", died.Add(time.Minute))
 	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
-	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
-	require.NoError(t, b.store.AddStop(t.Context(), task.Stop{ID: 79, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "b", OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(),
+		ledger.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, b.store.AddStop(t.Context(),
+		task.Stop{ID: 79, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "b",
+			OrderedAt: now}))
 	d, err := described()
 	require.NoError(t, err)
 	f := &fuzzed{bench: b, description: d, tokens: map[string]string{}, known: map[string][]string{
-		"name": {dailyName, "bad.one", "tulip.token_refresh"}, "task": {dailyName}, "media": {"tulip", "orchid"}, "external_id": {"9001", "9002"}, "account": {"9001"},
-		"id": {id(run), id(recent), "78", "79"}, "run": {id(run), id(recent)}, "account_id": {id(one), id(two), "0"}, "part": {"d", "w"}, "class": {"invalid"},
-		"print": {"code ?: account ? is refused"}, "text": {"code", "busy"}, "game": {"chess", "unassigned"}, "lane": {"normal"}, "code": {"unassigned"}, "endpoint": {"*", "x"}, "level": {"account"}, "field": {"orders", "cost"},
-		"report": {"report_daily"}, "target": {dailyName, "tulip", "tulip/9001", id(run)}, "by": {"otto"}, "reason": {"why not"}, "accounts": {"9001", "9002"},
+		"name": {dailyName, "bad.one", "tulip.token_refresh"}, "task": {dailyName}, "media": {"tulip", "orchid"},
+		"external_id": {"9001", "9002"}, "account": {"9001"},
+		"id": {id(run), id(recent), "78", "79"}, "run": {id(run), id(recent)}, "account_id": {id(one), id(two), "0"},
+		"part": {"d", "w"}, "class": {"invalid"},
+		"print": {"code ?: account ? is refused"}, "text": {"code", "busy"}, "game": {"chess", "unassigned"},
+		"lane": {"normal"}, "code": {"unassigned"}, "endpoint": {"*", "x"}, "level": {"account"}, "field": {"orders", "cost"},
+		"report": {"report_daily"}, "target": {dailyName, "tulip", "tulip/9001", id(run)}, "by": {"otto"},
+		"reason": {"why not"}, "accounts": {"9001", "9002"},
 		"from": {"2026-11-20", "2026-11-21"}, "to": {"2026-11-21"}, "until": {"2026-11-21T10:31:00Z"},
 	}}
 	for name, path := range map[string]string{
-		"listDead": "/api/v1/dead?limit=1", "listDue": "/api/v1/due?limit=1", "listRunSubtasks": "/api/v1/runs/" + id(run) + "/subtasks?limit=1", "listRuns": "/api/v1/runs?limit=1",
-		"listAccounts": "/api/v1/accounts?limit=1", "listAccountSubtasks": "/api/v1/accounts/tulip/9001/subtasks?limit=1&since=2024-01-01T00:00:00Z",
+		"listDead": "/api/v1/dead?limit=1", "listDue": "/api/v1/due?limit=1", "listRunSubtasks": "/api/v1/runs/" + id(run) +
+			"/subtasks?limit=1", "listRuns": "/api/v1/runs?limit=1",
+		"listAccounts":        "/api/v1/accounts?limit=1",
+		"listAccountSubtasks": "/api/v1/accounts/tulip/9001/subtasks?limit=1&since=2024-01-01T00:00:00Z",
 	} {
 		var page struct{ Next string }
 		decode(t, b.get(path), &page)
@@ -112,7 +126,8 @@ func (f *fuzzed) text(t *rapid.T, name string, s *base.Schema, mild bool) string
 
 // forged draws the token of a page that nobody was given.
 func forged(t *rapid.T) string {
-	number := rapid.SampledFrom([]any{0, 1, -1, int64(math.MaxInt64), int64(math.MinInt64), 1e300, "x", nil, true, []int{1}, died.UnixMilli(), 253402300800000})
+	number := rapid.SampledFrom([]any{0, 1, -1, int64(math.MaxInt64), int64(math.MinInt64), 1e300, "x", nil, true,
+		[]int{1}, died.UnixMilli(), 253402300800000})
 	place := map[string]any{}
 	for _, key := range []string{"at", "run", "account", "account_id", "version"} {
 		if rapid.Bool().Draw(t, "has "+key) {
@@ -134,7 +149,9 @@ func forged(t *rapid.T) string {
 // value draws a value of JSON by its schema, or a hostile one.
 func (f *fuzzed) value(t *rapid.T, name string, s *base.Schema, mild bool) any {
 	if !mild && rapid.IntRange(0, 9).Draw(t, "wrong type of "+name) == 0 {
-		return rapid.SampledFrom([]any{nil, true, 0, -1, 1.5, 1e300, int64(math.MaxInt64), json.Number("1e400"), json.Number("18446744073709551616"), "", "x", []any{}, []any{nil}, map[string]any{}, map[string]any{"x": 1}}).Draw(t, name)
+		return rapid.SampledFrom([]any{nil, true, 0, -1, 1.5, 1e300, int64(math.MaxInt64), json.Number("1e400"),
+			json.Number("18446744073709551616"), "", "x", []any{}, []any{nil}, map[string]any{}, map[string]any{"x": 1}}).Draw(t,
+			name)
 	}
 	switch {
 	case slices.Contains(s.Type, "object"):
@@ -175,11 +192,13 @@ func (f *fuzzed) value(t *rapid.T, name string, s *base.Schema, mild bool) any {
 func (f *fuzzed) body(t *rapid.T, op operation, mild bool) string {
 	if !mild && rapid.IntRange(0, 9).Draw(t, "broken body") == 0 {
 		return rapid.SampledFrom([]string{
-			"", "{", "null", "[]", "\"x\"", "1", "{}{}", "{\"a\":1,}", "\xff", "{\"by\":\"\xff\"}", "{\"by\":\"\\ud800\"}", strings.Repeat("[", 20_000), strings.Repeat("{\"a\":", 20_000),
+			"", "{", "null", "[]", "\"x\"", "1", "{}{}", "{\"a\":1,}", "\xff", "{\"by\":\"\xff\"}", "{\"by\":\"\\ud800\"}",
+			strings.Repeat("[", 20_000), strings.Repeat("{\"a\":", 20_000),
 			"{\"by\":\"" + strings.Repeat("x", 2<<20) + "\"}", "{\"by\":1,\"by\":2}", "\ufeff{}",
 		}).Draw(t, "body")
 	}
-	raw, err := json.Marshal(f.value(t, "body", f.schema(op.RequestBody.Content.GetOrZero("application/json").Schema), mild))
+	raw, err := json.Marshal(f.value(t, "body", f.schema(op.RequestBody.Content.GetOrZero("application/json").Schema),
+		mild))
 	if err != nil { // A number that JSON has and Go has not.
 		return "{\"by\": 1e400}"
 	}
@@ -221,7 +240,8 @@ func (f *fuzzed) request(t *rapid.T, op operation, mild bool) (path, body string
 	}
 	raw := query.Encode()
 	if !mild && rapid.IntRange(0, 19).Draw(t, "another parameter") == 0 {
-		raw += "&" + rapid.SampledFrom([]string{"x=1", "%zz=1", "a;b=1", "limit", "=", "%FF=1", "state[]=1", strings.Repeat("p", 3000) + "=1"}).Draw(t, "which")
+		raw += "&" + rapid.SampledFrom([]string{"x=1", "%zz=1", "a;b=1", "limit", "=", "%FF=1", "state[]=1",
+			strings.Repeat("p", 3000) + "=1"}).Draw(t, "which")
 	}
 	if raw != "" {
 		path += "?" + raw
@@ -264,11 +284,13 @@ func TestOpenAPI_WhateverIsAskedIsAnswered(t *testing.T) {
 				if w.Header().Get("Content-Type") != "application/problem+json" || json.Unmarshal(w.Body.Bytes(), &p) != nil {
 					rt.Fatalf("is no problem: %s", asked)
 				}
-				if len(p.Detail) < 10 || !strings.HasSuffix(p.Detail, ".") || w.Code == http.StatusUnprocessableEntity && strings.Contains(p.Detail, "see errors") && len(p.Errors) == 0 {
+				if len(p.Detail) < 10 || !strings.HasSuffix(p.Detail, ".") || w.Code == http.StatusUnprocessableEntity &&
+					strings.Contains(p.Detail, "see errors") && len(p.Errors) == 0 {
 					rt.Fatalf("says no whole sentence: %s", asked)
 				}
 				for _, e := range p.Errors {
-					if e.Detail == "" || mild && (strings.HasPrefix(e.Detail, "there is no such field") || strings.HasPrefix(e.Detail, "there is no such parameter")) {
+					if e.Detail == "" || mild && (strings.HasPrefix(e.Detail, "there is no such field") ||
+						strings.HasPrefix(e.Detail, "there is no such parameter")) {
 						rt.Fatalf("refuses what is described, or says nothing of %q: %s", e.Field, asked)
 					}
 				}

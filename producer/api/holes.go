@@ -59,7 +59,8 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *client.FillRequest) (any
 	var answer *client.Holes
 	deed := func(ctx context.Context, changes func() error) (any, error) {
 		// Also when one platform's holes cannot be told: the others' are ordered.
-		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: int(request.MaxSubtasks), By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
+		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: int(request.MaxSubtasks),
+			By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
 		if answer.Ordered > 0 {
 			a.producer.Wake()
 		}
@@ -69,7 +70,8 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *client.FillRequest) (any
 		}
 		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, err
 	}
-	if err := a.audit.doOnce(c, "coverage.fill", settings.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
+	if err := a.audit.doOnce(c, "coverage.fill", settings.AuditCoverage, nil, gin.H{"request": request},
+		deed); err != nil {
 		return nil, err
 	}
 	if answer.Ordered > 0 {
@@ -79,9 +81,10 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *client.FillRequest) (any
 	return answer, nil
 }
 
-// fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it has what was found and
-// ordered all the same.
-func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*client.Holes, error) {
+// fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it
+// has what was found and ordered all the same.
+func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*client.Holes,
+	error) {
 	answer := &client.Holes{EstimatedCalls: new(int64), EstimatedSeconds: new(int64), Tasks: []client.HolesTask{}}
 	found := make([][]upkeep.Filling, len(platforms))
 	var group errgroup.Group // Without a common context: an order of one platform does not end with another's.
@@ -104,8 +107,10 @@ func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upk
 
 func (a *holeRoutes) describeFilling(ctx context.Context, platform string, f upkeep.Filling) (client.HolesTask, error) {
 	j := client.HolesTask{
-		TaskID: formatID(f.TaskID), Task: f.Task, Media: platform, Report: f.Report, Level: f.Level, Holes: int64(f.Holes), Subtasks: int64(f.Subtasks),
-		Accounts: int64(f.Accounts), From: string(f.From), To: string(f.To), Waiting: int64(f.Waiting), Ordered: int64(f.Ordered),
+		TaskID: formatID(f.TaskID), Task: f.Task, Media: platform, Report: f.Report, Level: f.Level, Holes: int64(f.Holes),
+		Subtasks: int64(f.Subtasks),
+		Accounts: int64(f.Accounts), From: string(f.From), To: string(f.To), Waiting: int64(f.Waiting),
+		Ordered: int64(f.Ordered),
 	}
 	for _, id := range f.RunIDs {
 		j.RunIDs = append(j.RunIDs, formatID(id))
@@ -129,5 +134,6 @@ func addFilling(h *client.Holes, j client.HolesTask) {
 		return
 	}
 	// The runs go side by side.
-	h.EstimatedCalls, h.EstimatedSeconds = sum(h.EstimatedCalls, j.EstimatedCalls), longer(h.EstimatedSeconds, j.EstimatedSeconds)
+	h.EstimatedCalls, h.EstimatedSeconds = sum(h.EstimatedCalls, j.EstimatedCalls),
+		longer(h.EstimatedSeconds, j.EstimatedSeconds)
 }

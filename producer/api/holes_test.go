@@ -29,7 +29,8 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.store.SeedTasks(t.Context(), []settings.NewTask{
-		{Name: "tulip.back", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":4}`},
+		{Name: "tulip.back", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "offline", Scope: "all",
+			Params: `{"level":"account","days":4}`},
 	})
 	require.NoError(t, err)
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
@@ -54,7 +55,8 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	decode(t, w.Body.String(), &got)
 	require.Equal(t, 1, got.Ordered)
 	require.Equal(t, "2026-11-18", orderOf(t, b).Request.From.String(), "the older day")
-	require.Equal(t, task.Order{Accounts: []int64{account}, From: "2026-11-18", To: "2026-11-18", By: "otto"}, orderOf(t, b).Request)
+	require.Equal(t, task.Order{Accounts: []int64{account}, From: "2026-11-18", To: "2026-11-18", By: "otto"},
+		orderOf(t, b).Request)
 	require.Equal(t, []string{id(orderOf(t, b).RunID)}, got.Tasks[0].RunIDs)
 	require.Equal(t, 1, b.producer.woken)
 	require.Equal(t, 1, b.count(b.store.Config, "audit_log"))
@@ -84,15 +86,18 @@ func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
 	var tasks []settings.NewTask
 	for _, name := range []string{"tulip", "orchid"} {
 		tasks = append(tasks, settings.NewTask{
-			Name: name + ".back", Media: name, Handler: name + ".report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":2}`,
+			Name: name + ".back", Media: name, Handler: name + ".report_daily", Cron: "@daily", Lane: "offline", Scope: "all",
+			Params: `{"level":"account","days":2}`,
 		})
 	}
 	_, err := b.store.SeedTasks(t.Context(), tasks)
 	require.NoError(t, err)
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	var broken int64
-	require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 'orchid.back'").Row().Scan(&broken))
-	b.addRun(ledger.Run{ID: task.FirstRunIDAt(now), TaskID: broken, State: task.RunRunning, PlannedAt: now, CreatedAt: now})
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 'orchid.back'").Row().Scan(&broken))
+	b.addRun(ledger.Run{ID: task.FirstRunIDAt(now), TaskID: broken, State: task.RunRunning, PlannedAt: now,
+		CreatedAt: now})
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE run SET settings = 'no JSON'").Error)
 
 	require.Equal(t, http.StatusInternalServerError, b.post("/api/v1/coverage/fill", `{"scope":"all"}`).Code)
@@ -113,7 +118,9 @@ func orderOf(t *testing.T, b *bench) ledger.RunOrder {
 func TestHoles_RefuseWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.Equal(t, []fieldError{{Field: "media", Detail: `"facebook" is refused: want tulip or orchid`}}, b.refused(http.MethodGet, "/api/v1/coverage/holes?media=facebook", ""))
-	require.Equal(t, []fieldError{{Field: "max_subtasks", Detail: `-1 is refused: want 1 to 100000, or none for 2000`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", `{"scope":"all","max_subtasks":-1}`))
+	require.Equal(t, []fieldError{{Field: "media", Detail: `"facebook" is refused: want tulip or orchid`}},
+		b.refused(http.MethodGet, "/api/v1/coverage/holes?media=facebook", ""))
+	require.Equal(t, []fieldError{{Field: "max_subtasks", Detail: `-1 is refused: want 1 to 100000, or none for 2000`}},
+		b.refused(http.MethodPost, "/api/v1/coverage/fill", `{"scope":"all","max_subtasks":-1}`))
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, "/api/v1/coverage/fill", "{}", viewerToken).Code)
 }

@@ -72,17 +72,22 @@ func (a *limitRoutes) listLimits(c *gin.Context, params *client.ListLimitsParams
 }
 
 func pauseOf(s grant.PauseState) client.PausedPoint {
-	return client.PausedPoint{Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, PausedUntil: s.Until, Times: int64(s.Times)}
+	return client.PausedPoint{Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject,
+		PausedUntil: s.Until, Times: int64(s.Times)}
 }
 
 func limitOf(s grant.LimitState) client.Limit {
 	l := client.Limit{
-		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, grant.UnitCalls)), Calls: int64(s.Limit), CallsMax: int64(s.LimitMax), Period: s.Period.String(), Share: s.Share, Part: s.Part,
-		Window: int64(s.Window), Ahead: int64(s.Ahead), Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: int64(s.LastMinute), LastHour: int64(s.LastHour),
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject,
+		Unit: string(cmp.Or(s.Unit, grant.UnitCalls)), Calls: int64(s.Limit), CallsMax: int64(s.LimitMax),
+		Period: s.Period.String(), Share: s.Share, Part: s.Part,
+		Window: int64(s.Window), Ahead: int64(s.Ahead), Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part),
+		LastMinute: int64(s.LastMinute), LastHour: int64(s.LastHour),
 		AskedAt: s.AskedAt, Lanes: []client.LimitLane{},
 	}
 	for _, lane := range s.Lanes {
-		l.Lanes = append(l.Lanes, client.LimitLane{Importance: int64(lane.Importance), Processes: int64(lane.Processes), Wanted: int64(lane.Wanted), SharePerSecond: lane.PerSecond})
+		l.Lanes = append(l.Lanes, client.LimitLane{Importance: int64(lane.Importance), Processes: int64(lane.Processes),
+			Wanted: int64(lane.Wanted), SharePerSecond: lane.PerSecond})
 	}
 	return l
 }

@@ -24,7 +24,8 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.rules.Set([]grant.Rule{
-		{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600, LimitMax: 900, Share: 0.5},
+		{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600, LimitMax: 900,
+			Share: 0.5},
 		{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows},
 		{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Minute, Limit: 600},
 		{Media: "tulip", Endpoint: "*", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 100_000},
@@ -60,18 +61,22 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 	require.Len(t, got.Limits, 3, "those of single accounts are left out")
 	all, app, rows := got.Limits[0], got.Limits[1], got.Limits[2]
 	require.Equal(t, []any{"of ads", "rows", 40_000, 0}, []any{rows.Endpoint, rows.Unit, rows.Calls, rows.CallsMax})
-	require.LessOrEqual(t, rows.Window, 12_000, "three calls that are thought to match three thousand each, some of which the window has forgotten")
+	require.LessOrEqual(t, rows.Window, 12_000,
+		"three calls that are thought to match three thousand each, some of which the window has forgotten")
 	require.Equal(t, []any{"calls", 900}, []any{app.Unit, app.CallsMax})
-	require.Equal(t, []any{"*", "platform", "", "24h0m0s", 100_000, 3, 3}, []any{all.Endpoint, all.Scope, all.Subject, all.Period, all.Calls, all.Window, all.LastHour})
+	require.Equal(t, []any{"*", "platform", "", "24h0m0s", 100_000, 3, 3},
+		[]any{all.Endpoint, all.Scope, all.Subject, all.Period, all.Calls, all.Window, all.LastHour})
 	require.Equal(t, []any{"daily_reports/get", "app", "1{:}", "1m0s", 600, 0.5, 3, 3, 3},
-		[]any{app.Endpoint, app.Scope, app.Subject, app.Period, app.Calls, app.Share, app.Window, app.LastMinute, app.LastHour})
+		[]any{app.Endpoint, app.Scope, app.Subject, app.Period, app.Calls, app.Share, app.Window, app.LastMinute,
+			app.LastHour})
 	require.InDelta(t, 0.9, app.Part, 1e-3, "it was refused once")
 	require.InDelta(t, 3/270., app.Full, 1e-4)
 	require.Len(t, app.Lanes, 1)
 	require.Equal(t, []int{30, 1}, []int{app.Lanes[0].Importance, app.Lanes[0].Processes})
 	require.Positive(t, app.Lanes[0].PerSecond)
 	require.Len(t, got.Pauses, 1)
-	require.Equal(t, []any{"daily_reports/get", "app", "1{:}", 1}, []any{got.Pauses[0].Endpoint, got.Pauses[0].Scope, got.Pauses[0].Subject, got.Pauses[0].Times})
+	require.Equal(t, []any{"daily_reports/get", "app", "1{:}", 1},
+		[]any{got.Pauses[0].Endpoint, got.Pauses[0].Scope, got.Pauses[0].Subject, got.Pauses[0].Times})
 	require.False(t, got.Pauses[0].PausedUntil.IsZero())
 
 	decode(t, b.get("/api/v1/limits?media=orchid"), &got)
@@ -82,15 +87,18 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.NoError(t, b.rules.Set([]grant.Rule{{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 600}}))
+	require.NoError(t,
+		b.rules.Set([]grant.Rule{{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 600}}))
 	runID := task.NewRunID(now)
 	b.addRun(ledger.Run{
-		ID: runID, TaskID: 1, TaskName: "tulip.report_daily.account", Media: "tulip", Kind: ledger.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
+		ID: runID, TaskID: 1, TaskName: "tulip.report_daily.account", Media: "tulip", Kind: ledger.RunOfTick,
+		State: task.RunRunning, PlannedAt: now, CreatedAt: now,
 		Settings: task.Settings{Lane: settings.LaneImportant},
 	})
 	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(runID)))
 	for account, state := range map[int64]task.State{7: task.Waiting, 8: task.Succeeded} {
-		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', ?, 1, 0, ?)",
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(runID)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', ?, 1, 0, ?)",
 			runID, account, state, sqldb.At(now)).Error
 		require.NoError(t, err)
 	}
@@ -109,31 +117,38 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	require.NoError(t, err)
 	w := of("7")
 	require.Equal(t, wait{
-		Task: "tulip.report_daily.account", Media: "tulip", Lane: "important", State: "waiting", Importance: 30, Limits: []struct{ Endpoint string }{{"*"}},
+		Task: "tulip.report_daily.account", Media: "tulip", Lane: "important", State: "waiting", Importance: 30,
+		Limits: []struct{ Endpoint string }{{"*"}},
 	}, w)
 
 	_, err = b.store.ApplyOutcomes(t.Context(), []ledger.Outcome{{
-		Key: task.Key{RunID: runID, AccountID: 7, Part: "d"}, Media: "tulip", Lane: "important", TaskID: 1, Delivery: 1, State: task.Deferred,
+		Key: task.Key{RunID: runID, AccountID: 7, Part: "d"}, Media: "tulip", Lane: "important", TaskID: 1, Delivery: 1,
+		State:  task.Deferred,
 		Reason: "the limit of the app", DueAt: now.Add(time.Minute), StartedAt: now, EndedAt: now,
 	}})
 	require.NoError(t, err)
 	w = of("7")
-	require.Equal(t, []any{"deferred", "the limit of the app", now.Add(time.Minute)}, []any{w.State, w.Reason, w.ExpectedAt})
+	require.Equal(t, []any{"deferred", "the limit of the app", now.Add(time.Minute)},
+		[]any{w.State, w.Reason, w.ExpectedAt})
 
 	// Our id goes before the platform's, since the lists have it; the account of both ids is the one that waits.
 	theirs, ours := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET external_id = ? WHERE id = ?", id(ours), theirs).Error)
-	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(runID)+" SET account_id = ? WHERE account_id = 8", ours).Error)
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET external_id = ? WHERE id = ?",
+		id(ours), theirs).Error)
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(runID)+
+		" SET account_id = ? WHERE account_id = 8", ours).Error)
 	for _, name := range []string{id(ours), "9002", "tulip%2F9002"} {
 		require.Equal(t, "succeeded", of(name).State, name)
 	}
-	require.Equal(t, "account_id", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/tulip%2F9009/wait?part=d", "")[0].Field)
+	require.Equal(t, "account_id", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/tulip%2F9009/wait?part=d",
+		"")[0].Field)
 
 	ended := of(id(ours))
 	require.Equal(t, "succeeded", ended.State)
 	require.Empty(t, ended.Limits)
 	require.Equal(t, "part", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/7/wait", "")[0].Field)
-	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/9/wait?part=d", "", viewerToken).Code)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/9/wait?part=d", "",
+		viewerToken).Code)
 }
 
 // A pause that a platform asked for ends for all processes, and for those who wait in this one.
@@ -156,7 +171,8 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 	require.Equal(t, 1, paused())
 	require.Contains(t, b.post(path, `{"media": "tulip", "dry_run": true}`).Body.String(), `"endpoint":"adgroups/get"`)
 	require.Contains(t, b.post(path, `{"media": "tulip", "endpoint": "creatives/get"}`).Body.String(), `"pauses":[]`)
-	require.Equal(t, []fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}}, b.refused(http.MethodPost, path, `{}`))
+	require.Equal(t, []fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}},
+		b.refused(http.MethodPost, path, `{}`))
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, path, `{"media": "tulip"}`, viewerToken).Code)
 	require.Equal(t, 1, paused())
 	require.Empty(t, b.auditText())
@@ -170,7 +186,8 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 func (b *bench) rest(login string, lasts time.Duration) int64 {
 	b.t.Helper()
 	in := now.Add(time.Hour)
-	row := settings.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	row := settings.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in,
+		RefreshExpires: in.AddDate(0, 1, 0)}
 	id, err := b.store.PutLogin(b.t.Context(), row, func(int64) (string, string, error) { return "a", "r", nil })
 	require.NoError(b.t, err)
 	mine, err := b.store.ClaimRefresh(b.t.Context(), id, 1, "holder", time.Minute)
@@ -193,19 +210,23 @@ func TestLimits_ARestOfALoginsRefreshIsListedAndEnded(t *testing.T) {
 		decode(t, of, &l)
 		return l.Pauses
 	}
-	first, second := point{"tulip", "token_refresh", "login", "20000001"}, point{"tulip", "token_refresh", "login", "20000002"}
+	first, second := point{"tulip", "token_refresh", "login", "20000001"},
+		point{"tulip", "token_refresh", "login", "20000002"}
 	require.Equal(t, []point{first, second}, listed(b.get("/api/v1/limits?media=tulip")))
 
 	const path = "/api/v1/limits/end-pause"
-	require.Equal(t, []point{first}, listed(b.post(path, `{"subject": "tulip/20000001"}`).Body.String()), "the name of the platform is in the subject")
+	require.Equal(t, []point{first}, listed(b.post(path, `{"subject": "tulip/20000001"}`).Body.String()),
+		"the name of the platform is in the subject")
 	require.Equal(t, []point{second}, listed(b.get("/api/v1/limits?media=tulip")))
 	require.Len(t, b.auditText(), 1)
-	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"media": "orchid", "subject": "tulip/20000001"}`)[0].Field)
+	require.Equal(t, "subject", b.refused(http.MethodPost, path,
+		`{"media": "orchid", "subject": "tulip/20000001"}`)[0].Field)
 	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"scope": "all", "subject": "tulip/20000001"}`)[0].Field)
 
 	require.NoError(t, b.redis.Close())
 	require.Equal(t, http.StatusServiceUnavailable, b.post(path, `{"media": "tulip"}`).Code)
-	require.Equal(t, []point{second}, listed(b.post(path, `{"media": "tulip", "endpoint": "token_refresh"}`).Body.String()), "Redis knows nothing of it")
+	require.Equal(t, []point{second}, listed(b.post(path,
+		`{"media": "tulip", "endpoint": "token_refresh"}`).Body.String()), "Redis knows nothing of it")
 	resting, err := b.store.RestingLogins(t.Context(), "", 10)
 	require.NoError(t, err)
 	require.Empty(t, resting)
@@ -217,8 +238,10 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 	b := setup(t)
 	runID := task.NewRunID(now)
 	due := func(account int, state task.State, media, waitsFor string) {
-		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for)"+
-			" VALUES (?, ?, 'd', ?, ?, 'important', ?, 1, 0, ?)", runID, account, string(state), media, sqldb.At(time.Now().Add(time.Hour)), waitsFor).Error
+		err := b.store.Data.Writer(t.Context()).Exec(
+			"INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for)"+
+				" VALUES (?, ?, 'd', ?, ?, 'important', ?, 1, 0, ?)", runID, account, string(state), media,
+			sqldb.At(time.Now().Add(time.Hour)), waitsFor).Error
 		require.NoError(t, err)
 	}
 	due(1, task.Deferred, "tulip", "")
@@ -230,11 +253,14 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 	dueNow := func() (accounts []int) {
 		at, err := b.store.Data.Now(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_due WHERE due_at <= ? ORDER BY account_id", sqldb.At(at)).Scan(&accounts).Error)
+		require.NoError(t,
+			b.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_due WHERE due_at <= ? ORDER BY account_id",
+				sqldb.At(at)).Scan(&accounts).Error)
 		return accounts
 	}
 	const path = "/api/v1/limits/end-pause"
-	require.Contains(t, b.post(path, `{"media": "tulip", "subject": "17"}`).Body.String(), `"subtasks":0`, "nothing of the app is paused")
+	require.Contains(t, b.post(path, `{"media": "tulip", "subject": "17"}`).Body.String(), `"subtasks":0`,
+		"nothing of the app is paused")
 	require.Contains(t, b.post(path, `{"media": "tulip", "dry_run": true}`).Body.String(), `"subtasks":2`)
 	require.Empty(t, dueNow())
 	require.Empty(t, b.auditText())
@@ -256,7 +282,8 @@ func TestLimits_EndingAPauseWithoutRedisSaysWhatToDo(t *testing.T) {
 	require.NoError(t, b.redis.Close())
 	w := b.post("/api/v1/limits/end-pause", `{"media": "tulip"}`)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	for _, says := range []string{"at the latest media.pause_max", "have Redis answer again and repeat this order", "restart the consumers"} {
+	for _, says := range []string{"at the latest media.pause_max", "have Redis answer again and repeat this order",
+		"restart the consumers"} {
 		require.Contains(t, w.Body.String(), says)
 	}
 	require.Empty(t, b.auditText())

@@ -31,7 +31,8 @@ type logLevelRoutes struct {
 }
 
 // logLevelOf is an order that lasts for so long yet.
-func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (client.LogLevel, error) {
+func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (client.LogLevel,
+	error) {
 	j := client.LogLevel{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
 	if left > 0 {
 		now, err := a.now(ctx)
@@ -61,7 +62,8 @@ func (a *logLevelRoutes) putLogLevel(c *gin.Context, request *client.LogLevelReq
 	if err != nil {
 		return nil, err
 	}
-	err = a.auditedLogLevel(c, "log_level.put", after, func(ctx context.Context) error { return a.levels.Put(ctx, order, lasts) })
+	err = a.auditedLogLevel(c, "log_level.put", after,
+		func(ctx context.Context) error { return a.levels.Put(ctx, order, lasts) })
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +78,8 @@ func (a *logLevelRoutes) endLogLevel(c *gin.Context) (any, error) {
 }
 
 // auditedLogLevel carries out a deed on the order and notes it, with the order that there was.
-func (a *logLevelRoutes) auditedLogLevel(c *gin.Context, action string, after any, deed func(ctx context.Context) error) error {
+func (a *logLevelRoutes) auditedLogLevel(c *gin.Context, action string, after any,
+	deed func(ctx context.Context) error) error {
 	order, left, err := a.levels.Current(c.Request.Context())
 	if err != nil {
 		return withoutRedis(err)
@@ -96,5 +99,7 @@ func (a *logLevelRoutes) auditedLogLevel(c *gin.Context, action string, after an
 }
 
 func withoutRedis(err error) error {
-	return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis, by which processes are told, does not answer: %v. A restart with log.level changes a process without it.", err)
+	return httpapi.NewProblem(http.StatusServiceUnavailable,
+		"Redis, by which processes are told, does not answer: %v. A restart with log.level changes a process without it.",
+		err)
 }

@@ -15,7 +15,8 @@ func TestLogLevel_IsOrderedByAdminsForATime(t *testing.T) {
 	const path = "/api/v1/log-level"
 	require.JSONEq(t, `{}`, b.get(path))
 
-	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, path, `{"level": "debug"}`, operatorToken).Code, "a debug log may fill a disk")
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, path, `{"level": "debug"}`, operatorToken).Code,
+		"a debug log may fill a disk")
 	w := b.call(http.MethodPut, path, `{"level": "loud", "role": "boss", "for_seconds": 86401}`, adminToken)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	require.Len(t, b.problem(w).Errors, 3)
@@ -35,18 +36,23 @@ func TestLogLevel_IsOrderedByAdminsForATime(t *testing.T) {
 	// What is given empty does not count as left out.
 	w = b.call(http.MethodPut, path, `{"level": "debug", "role": "", "node": ""}`, adminToken)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
-	require.Equal(t, []httpapi.FieldError{{Field: "role", Detail: "is empty: want a value, or leave it out"}, {Field: "node", Detail: "is empty: want a value, or leave it out"}}, b.problem(w).Errors)
+	require.Equal(t, []httpapi.FieldError{{Field: "role", Detail: "is empty: want a value, or leave it out"},
+		{Field: "node", Detail: "is empty: want a value, or leave it out"}}, b.problem(w).Errors)
 	w = b.call(http.MethodPut, path, `{"level": "debug", "for_seconds": 0}`, adminToken)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
-	require.Equal(t, []httpapi.FieldError{{Field: "for_seconds", Detail: "0 is refused: want 1 to 86400; without it 900"}}, b.problem(w).Errors)
+	require.Equal(t, []httpapi.FieldError{{Field: "for_seconds", Detail: "0 is refused: want 1 to 86400; without it 900"}},
+		b.problem(w).Errors)
 	require.JSONEq(t, `{}`, b.get(path))
 
 	// The same level again moves its end, which is what the entry says: before and after have the same fields.
 	for _, seconds := range []string{"600", "1200"} {
-		require.Equal(t, http.StatusOK, b.call(http.MethodPut, path, `{"level": "debug", "for_seconds": `+seconds+`}`, adminToken).Code)
+		require.Equal(t, http.StatusOK, b.call(http.MethodPut, path, `{"level": "debug", "for_seconds": `+seconds+`}`,
+			adminToken).Code)
 	}
 	var before, after string
-	require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT before_value, after_value FROM audit_log ORDER BY id DESC LIMIT 1").Row().Scan(&before, &after))
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Raw(
+			"SELECT before_value, after_value FROM audit_log ORDER BY id DESC LIMIT 1").Row().Scan(&before, &after))
 	var was, is map[string]string
 	decode(t, before, &was)
 	decode(t, after, &is)

@@ -56,8 +56,8 @@ type oauthRoutes struct {
 	flows map[string]*oauth.Flow // by the names of their platforms
 }
 
-// oauthCallback is where a platform sends the browser of a person who has authorised a login. It needs no token of ours: the
-// state says who asked.
+// oauthCallback is where a platform sends the browser of a person who has authorised a login. It needs no token of
+// ours: the state says who asked.
 func (a *oauthRoutes) oauthCallback(c *gin.Context) error {
 	media := c.Param("media")
 	flow, ok := a.flows[media]
@@ -67,15 +67,19 @@ func (a *oauthRoutes) oauthCallback(c *gin.Context) error {
 	query := c.Request.URL.Query()
 	for _, name := range []string{"state", flow.CodeParameter()} {
 		if len(query[name]) > 1 {
-			return callbackProblem(c, http.StatusBadRequest, "The address has "+name+" twice, and one of the two is not the platform's. Open the address that adsync bind printed again.")
+			return callbackProblem(c, http.StatusBadRequest, "The address has "+name+
+				" twice, and one of the two is not the platform's. Open the address that adsync bind printed again.")
 		}
 	}
 	state, code := secret.NewText(query.Get("state")), secret.NewText(query.Get(flow.CodeParameter()))
 	switch {
 	case state.IsZero():
-		return callbackProblem(c, http.StatusBadRequest, "The address has no state: open the one that adsync bind prints, not this one.")
+		return callbackProblem(c, http.StatusBadRequest,
+			"The address has no state: open the one that adsync bind prints, not this one.")
 	case code.IsZero():
-		return callbackProblem(c, http.StatusBadRequest, "The platform has sent no code: the authorisation was refused or broken off. The address that adsync bind printed can be opened again.")
+		return callbackProblem(c, http.StatusBadRequest,
+			"The platform has sent no code: the authorisation was refused or broken off. The address that adsync bind printed "+
+				"can be opened again.")
 	}
 	found, err := flow.Complete(c.Request.Context(), state, code)
 	if refusal, ok := errors.AsType[*oauth.Refusal](err); ok {

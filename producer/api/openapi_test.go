@@ -53,7 +53,9 @@ var described = sync.OnceValues(func() (*description, error) {
 	}
 	// Strict: what an answer has and the description does not is a fault as well.
 	v, errs := validator.NewValidator(document, config.WithFormatAssertions(), config.WithStrictMode(),
-		config.WithStrictIgnorePaths("$.body.**params.**", "$.body.**figures.**", "$.body.audit[*].before.**", "$.body.audit[*].after.**"), config.WithStrictIgnoredHeadersExtra("X-Request-Id", "Cache-Control", "X-Content-Type-Options"))
+		config.WithStrictIgnorePaths("$.body.**params.**", "$.body.**figures.**", "$.body.audit[*].before.**",
+			"$.body.audit[*].after.**"), config.WithStrictIgnoredHeadersExtra("X-Request-Id", "Cache-Control",
+			"X-Content-Type-Options"))
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}
@@ -74,7 +76,8 @@ func (d *description) operations() []operation {
 	var all []operation
 	for path, item := range d.model.Paths.PathItems.FromOldest() {
 		for method, op := range item.GetOperations().FromOldest() {
-			all = append(all, operation{method: strings.ToUpper(method), path: path, Operation: op, parameters: append(slices.Clone(item.Parameters), op.Parameters...)})
+			all = append(all, operation{method: strings.ToUpper(method), path: path, Operation: op,
+				parameters: append(slices.Clone(item.Parameters), op.Parameters...)})
 		}
 	}
 	return all
@@ -119,8 +122,10 @@ func judge(method, path string, w *httptest.ResponseRecorder) (fault string) {
 		return "" // The server says so itself.
 	}
 	// Of the request nothing but its operation matters here.
-	request := httptest.NewRequest(method, describedParameter.ReplaceAllString(strings.TrimPrefix(route, method+" "), "1"), http.NoBody)
-	answer := &http.Response{StatusCode: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())), Request: request}
+	request := httptest.NewRequest(method, describedParameter.ReplaceAllString(strings.TrimPrefix(route, method+" "), "1"),
+		http.NoBody)
+	answer := &http.Response{StatusCode: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())),
+		Request: request}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, faults := d.validator.ValidateHttpResponse(request, answer); len(faults) > 0 {
@@ -131,7 +136,9 @@ func judge(method, path string, w *httptest.ResponseRecorder) (fault string) {
 				fmt.Fprintf(&text, "\n  at %s: %s", s.KeywordLocation, s.Reason)
 			}
 		}
-		return fmt.Sprintf("%s answered %d with:\n%.4000s\nThat is not as docs/openapi.yaml describes it:%s\nPut it right there, under paths or under components/schemas.",
+		return fmt.Sprintf(
+			"%s answered %d with:\n%.4000s\nThat is not as docs/openapi.yaml describes it:%s\nPut it right there, under paths "+
+				"or under components/schemas.",
 			route, w.Code, w.Body, text.String())
 	}
 	d.seen[fmt.Sprint(route, " ", w.Code)] = true
@@ -142,9 +149,12 @@ func judge(method, path string, w *httptest.ResponseRecorder) (fault string) {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "" {
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" &&
+		flag.Lookup("test.skip").Value.String() == "" {
 		if missing := neverSeen(); len(missing) > 0 {
-			fmt.Fprintf(os.Stderr, "docs/openapi.yaml describes what no test of this package has seen: %s\nCall each of them in a test, by bench.call, get or post, and have it succeed.\n",
+			fmt.Fprintf(os.Stderr,
+				"docs/openapi.yaml describes what no test of this package has seen: %s\nCall each of them in a test, by "+
+					"bench.call, get or post, and have it succeed.\n",
 				strings.Join(missing, "; "))
 			code = 1
 		}
@@ -162,7 +172,8 @@ func neverSeen() (missing []string) {
 		for status, response := range op.Responses.Codes.FromOldest() {
 			answer := fmt.Sprint(op, " ", status)
 			if response.Content.GetOrZero("text/html") != nil {
-				answer = op.String() + " 404" // The page of a person who has authorised a login takes a platform: other tests show that.
+				// The page of a person who has authorised a login takes a platform: other tests show that.
+				answer = op.String() + " 404"
 			}
 			if !d.seen[answer] {
 				missing = append(missing, answer)

@@ -118,7 +118,8 @@ func (a *orderRoutes) takeOrder(c *gin.Context, t producer.Task, request *client
 	request.Accounts = slices.Compact(request.Accounts)
 
 	now := a.clock.Now()
-	order := task.Order{Scope: request.Scope, From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
+	order := task.Order{Scope: request.Scope, From: day.Day(request.From), To: day.Day(request.To),
+		Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
 	work, err := a.checkOrder(c.Request.Context(), t, request, order, now)
 	if err != nil {
 		return err
@@ -130,7 +131,8 @@ func (a *orderRoutes) takeOrder(c *gin.Context, t producer.Task, request *client
 	runID := task.NewRunID(now)
 	answer := client.Order{
 		RunID: formatID(runID), Task: t.Name, State: statePending, Accounts: append([]string{}, request.Accounts...),
-		From: string(order.From), To: string(order.To), Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By, OrderedAt: now,
+		From: string(order.From), To: string(order.To), Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By,
+		OrderedAt: now,
 	}
 	deed := func(ctx context.Context) (any, error) {
 		return nil, a.store.AddOrder(ctx, ledger.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
@@ -144,13 +146,15 @@ func (a *orderRoutes) takeOrder(c *gin.Context, t producer.Task, request *client
 	return nil
 }
 
-func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request *client.OrderRequest, work orderWork) error {
+func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request *client.OrderRequest,
+	work orderWork) error {
 	pace, err := a.store.TaskPace(c.Request.Context(), t.ID)
 	if err != nil {
 		return err
 	}
 	answer := client.OrderPlan{
-		DryRun: true, Task: t.Name, Accounts: append([]string{}, request.Accounts...), From: string(day.Day(request.From)), To: string(day.Day(request.To)), Subtasks: work.subtasks,
+		DryRun: true, Task: t.Name, Accounts: append([]string{}, request.Accounts...), From: string(day.Day(request.From)),
+		To: string(day.Day(request.To)), Subtasks: work.subtasks,
 	}
 	answer.EstimatedCalls, answer.EstimatedSeconds = estimate(work.subtasks, t.FanOutRate, pace)
 	c.JSON(http.StatusOK, answer)
@@ -158,10 +162,12 @@ func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request *cli
 }
 
 // checkOrder plans the order as the leader will, so that what cannot work is refused before anything is written.
-func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *client.OrderRequest, order task.Order, now time.Time) (work orderWork, err error) {
+func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *client.OrderRequest, order task.Order,
+	now time.Time) (work orderWork, err error) {
 	if !t.Usable {
 		p := httpapi.NewProblem(http.StatusConflict,
-			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then have the tasks reloaded.", t.Name)
+			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then have "+
+				"the tasks reloaded.", t.Name)
 		for _, e := range t.Errors {
 			p.Errors = append(p.Errors, httpapi.FieldError{Field: e.Key, Detail: strings.TrimPrefix(e.Error(), e.Key+": ")})
 		}
@@ -175,7 +181,8 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 		return work, httpapi.Refused("accounts", `this task does not work on accounts: order it with "scope": "all"`)
 	}
 	if latest := day.Of(now.Add(aheadOfUTC), time.UTC); order.To > latest {
-		return work, httpapi.Refused("to", "%s is refused: want a day up to %s: no account has a later one yet", order.To, latest)
+		return work, httpapi.Refused("to", "%s is refused: want a day up to %s: no account has a later one yet", order.To,
+			latest)
 	}
 	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
 	switch handler.Target {
@@ -197,14 +204,17 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 		return work, err
 	}
 	if len(zones) == 0 {
-		return work, httpapi.Refused("accounts", "the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)
+		return work,
+			httpapi.Refused("accounts", "the task's scope (%s) has no account of %s that is bound and not parked: name accounts",
+				t.Scope, t.Media)
 	}
 	work.subtasks, err = countParts(handler, plan, zones)
 	return work, err
 }
 
 // checkAccounts returns what an order of the named accounts comes to, or what is wrong with which of them.
-func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan, externalIDs []string) (work orderWork, err error) {
+func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan,
+	externalIDs []string) (work orderWork, err error) {
 	accounts, err := a.store.NamedAccounts(ctx, t.Media, externalIDs)
 	if err != nil {
 		return work, err

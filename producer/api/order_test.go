@@ -27,13 +27,15 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	second := b.account("tulip", "9002", "inactive", "America/New_York", "")
 	first := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 
-	w := b.post(dailyRun, `{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true}`)
+	w := b.post(dailyRun,
+		`{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
 	var answer struct {
 		RunID string `json:"run_id"`
 	}
 	decode(t, w.Body.String(), &answer)
-	require.JSONEq(t, `{"run_id": "`+answer.RunID+`", "task": "tulip.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
+	require.JSONEq(t, `{"run_id": "`+answer.RunID+
+		`", "task": "tulip.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
 	  "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true, "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
 	require.Equal(t, "/api/v1/runs/"+answer.RunID, w.Header().Get("Location"))
 	require.Equal(t, 1, b.producer.woken)
@@ -45,7 +47,8 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.Equal(t, now, task.RunTime(runID), "the id's day, which names its log table, is that of the same clock")
 	require.Equal(t, []ledger.RunOrder{{
 		RunID: runID, TaskID: 1, OrderedAt: now,
-		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true, Spare: true, By: "otto"},
+		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true,
+			Spare: true, By: "otto"},
 	}}, orders)
 
 	var actor, action, object, after string
@@ -57,7 +60,8 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, version, "an order is no reason for all producers to reload")
 
-	require.JSONEq(t, `{"id": "`+answer.RunID+`", "task_id": "1", "task": "tulip.report_daily.account", "kind": "order", "state": "pending"}`,
+	require.JSONEq(t, `{"id": "`+answer.RunID+
+		`", "task_id": "1", "task": "tulip.report_daily.account", "kind": "order", "state": "pending"}`,
 		b.get(w.Header().Get("Location")))
 }
 
@@ -82,13 +86,15 @@ func TestOrder_OfTheWholeScopeIsTheTasksOwnWork(t *testing.T) {
 
 func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 	t.Parallel()
-	const adgroup, refresh, summary = "/api/v1/tasks/tulip.adgroup.full/run", "/api/v1/tasks/tulip.token_refresh/run", "/api/v1/tasks/system.summary/run"
+	const adgroup, refresh, summary = "/api/v1/tasks/tulip.adgroup.full/run", "/api/v1/tasks/tulip.token_refresh/run",
+		"/api/v1/tasks/system.summary/run"
 	offline := good(5, "tulip.offline", "tulip.report_daily", `{"level":"account"}`)
 	offline.Scope = "inactive,invalid"
 	all := good(6, "tulip.all", "tulip.report_daily", `{"level":"account"}`)
 	all.Scope = "all"
 	b := setup(t, daily(), good(2, "tulip.adgroup.full", "tulip.adgroup", ""),
-		good(3, "tulip.token_refresh", "tulip.token_refresh", ""), good(4, "system.summary", "system.summary", ""), offline, all)
+		good(3, "tulip.token_refresh", "tulip.token_refresh", ""), good(4, "system.summary", "system.summary", ""), offline,
+		all)
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	b.account("tulip", "9002", "active", "Asia/Shanghai", "re-authorise")
 	b.account("tulip", "9003", "active", "Mars/Olympus", "")
@@ -106,42 +112,60 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 		body string
 		want []fieldError
 	}{
-		{"a day that the platform no longer keeps", dailyRun, `{"accounts": ["9001"], "from": "2020-01-01", "to": "2020-01-03"}`,
+		{"a day that the platform no longer keeps", dailyRun,
+			`{"accounts": ["9001"], "from": "2020-01-01", "to": "2020-01-03"}`,
 			[]fieldError{{Field: "from", Detail: "2020-01-01 is refused: want "}}},
 		{"a day to come", dailyRun, `{"scope": "all", "from": "2026-11-21", "to": "2026-11-22"}`,
-			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
-		{"a day that is still to come for some of the scope", "/api/v1/tasks/tulip.all/run", `{"scope": "all", "from": "2026-11-22", "to": "2026-11-22"}`,
-			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
+			[]fieldError{{Field: "to",
+				Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in " +
+					"Asia/Shanghai)"}}},
+		{"a day that is still to come for some of the scope", "/api/v1/tasks/tulip.all/run",
+			`{"scope": "all", "from": "2026-11-22", "to": "2026-11-22"}`,
+			[]fieldError{{Field: "to",
+				Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in " +
+					"Asia/Shanghai)"}}},
 		{"days of a configuration task", adgroup, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "a pull of configuration has no days: remove from and to"}}},
 		{"days of a task of logins", refresh, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "this task has no days: remove from and to"}}},
 		{"days of the system's work", summary, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "this task has no days: remove from and to"}}},
-		{"accounts of a task of logins", refresh, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
-		{"accounts of the system's work", summary, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
-		{"accounts that cannot be pulled", dailyRun, `{"accounts": ["9001", "9002", "9003", "9005", "9999", ""]}`, []fieldError{
-			{Field: "accounts", Detail: `"" is no account of tulip that is known here`},
-			{Field: "accounts", Detail: `"9002" is parked (re-authorise): nothing of it is pulled until that is put right`},
-			{Field: "accounts", Detail: `"9003" has a time zone in media_account that cannot be used: timezone: "Mars/Olympus" is refused: want a name of the IANA time zone database, such as Asia/Shanghai or UTC`},
-			{Field: "accounts", Detail: `"9005" is no account of tulip that is known here`},
-			{Field: "accounts", Detail: `"9999" is no account of tulip that is known here`},
-		}},
+		{"accounts of a task of logins", refresh, `{"accounts": ["9001"]}`,
+			[]fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
+		{"accounts of the system's work", summary, `{"accounts": ["9001"]}`,
+			[]fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
+		{"accounts that cannot be pulled", dailyRun, `{"accounts": ["9001", "9002", "9003", "9005", "9999", ""]}`,
+			[]fieldError{
+				{Field: "accounts", Detail: `"" is no account of tulip that is known here`},
+				{Field: "accounts", Detail: `"9002" is parked (re-authorise): nothing of it is pulled until that is put right`},
+				{Field: "accounts",
+					Detail: `"9003" has a time zone in media_account that cannot be used: timezone: "Mars/Olympus" is refused: want a name of the IANA time zone database, such as Asia/Shanghai or UTC`},
+				{Field: "accounts", Detail: `"9005" is no account of tulip that is known here`},
+				{Field: "accounts", Detail: `"9999" is no account of tulip that is known here`},
+			}},
 		{"too many accounts", dailyRun, `{"accounts": [` + many + `]}`,
 			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or "}}},
-		{"a confirmation of nothing that is named", dailyRun, `{"scope": "all", "confirm": true, "from": "2026-11-18", "to": "2026-11-18"}`,
+		{"a confirmation of nothing that is named", dailyRun,
+			`{"scope": "all", "confirm": true, "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "confirm", Detail: "needs accounts: name those whose answers are to be believed"}}},
-		{"from without to", dailyRun, `{"scope": "all", "from": "2026-11-18"}`, []fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
-		{"to without from", dailyRun, `{"scope": "all", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
-		{"days in the wrong order", dailyRun, `{"scope": "all", "from": "2026-11-20", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},
+		{"from without to", dailyRun, `{"scope": "all", "from": "2026-11-18"}`,
+			[]fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
+		{"to without from", dailyRun, `{"scope": "all", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
+		{"days in the wrong order", dailyRun, `{"scope": "all", "from": "2026-11-20", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},
 		{"what are no days", dailyRun, `{"scope": "all", "from": "20261118", "to": "yesterday"}`, []fieldError{
-			{Field: "from", Detail: `"20261118" is refused: want a day such as 2026-11-21`}, {Field: "to", Detail: `"yesterday" is refused: want a day such as 2026-11-21`},
+			{Field: "from", Detail: `"20261118" is refused: want a day such as 2026-11-21`},
+			{Field: "to", Detail: `"yesterday" is refused: want a day such as 2026-11-21`},
 		}},
 		{"a day that is to come", dailyRun, `{"accounts": ["9001"], "from": "2026-11-20", "to": "2030-01-01"}`,
 			[]fieldError{{Field: "to", Detail: "2030-01-01 is refused: want a day up to "}}},
-		{"a day before all figures", dailyRun, `{"scope": "all", "from": "0000-01-01", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
-		{"ids as numbers", dailyRun, `{"accounts": [9001]}`, []fieldError{{Field: "accounts", Detail: "want a string, got number"}}},
-		{"a field with a slip of the pen", dailyRun, `{"account": ["9001"]}`, []fieldError{{Field: "account", Detail: "there is no such field"}}},
+		{"a day before all figures", dailyRun, `{"scope": "all", "from": "0000-01-01", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "from", Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
+		{"ids as numbers", dailyRun, `{"accounts": [9001]}`,
+			[]fieldError{{Field: "accounts", Detail: "want a string, got number"}}},
+		{"a field with a slip of the pen", dailyRun, `{"account": ["9001"]}`,
+			[]fieldError{{Field: "account", Detail: "there is no such field"}}},
 	}
 	for _, test := range tests {
 		got := b.refused(http.MethodPost, test.path, test.body)
@@ -157,7 +181,8 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 	require.Equal(t, fieldError{Field: "accounts", Detail: "and 2 more"}, got[20])
 
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = 'lost' WHERE tier <> 'active'")
-	require.Equal(t, []fieldError{{Field: "accounts", Detail: "the task's scope (inactive,invalid) has no account of tulip that is bound and not parked: name accounts"}},
+	require.Equal(t, []fieldError{{Field: "accounts",
+		Detail: "the task's scope (inactive,invalid) has no account of tulip that is bound and not parked: name accounts"}},
 		b.refused(http.MethodPost, "/api/v1/tasks/tulip.offline/run", `{"scope": "all"}`))
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET timezone = 'Mars/Olympus'")
 	w := b.post(dailyRun, `{"scope": "all"}`)
@@ -183,14 +208,16 @@ func TestOrder_OfATaskThatCannotRun(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.post("/api/v1/tasks/none/run", `{"scope": "all"}`).Code)
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 
-	require.Equal(t, http.StatusAccepted, b.post(dailyRun, `{"scope": "all"}`).Code, "its last good value runs, also by order")
+	require.Equal(t, http.StatusAccepted, b.post(dailyRun, `{"scope": "all"}`).Code,
+		"its last good value runs, also by order")
 }
 
 func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	t.Parallel()
 	all := good(6, "tulip.all", "tulip.report_daily", `{"level":"account"}`)
 	all.Scope, all.FanOutRate = "all", 2
-	b := setup(t, daily(), all, good(3, "tulip.token_refresh", "tulip.token_refresh", ""), good(4, "system.summary", "system.summary", ""))
+	b := setup(t, daily(), all, good(3, "tulip.token_refresh", "tulip.token_refresh", ""),
+		good(4, "system.summary", "system.summary", ""))
 	for i, zone := range []string{"Asia/Shanghai", "Asia/Shanghai", "America/New_York"} {
 		b.account("tulip", strconv.Itoa(9001+i), "active", zone, "")
 	}
@@ -205,12 +232,17 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	var asked struct{ Subtasks int64 }
 	decode(t, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`), &asked)
 	require.Positive(t, asked.Subtasks)
-	require.JSONEq(t, `{"dry_run": true, "task": "tulip.report_daily.account", "accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20",
-	  "subtasks": `+id(asked.Subtasks)+`, `+perDay+`null}`, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`))
+	require.JSONEq(t,
+		`{"dry_run": true, "task": "tulip.report_daily.account", "accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20",
+	  "subtasks": `+id(asked.Subtasks)+`, `+perDay+`null}`, dry(dailyRun,
+			`{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`))
 	// One subtask of each account: a scope in two zones, at two a second.
-	require.JSONEq(t, `{"dry_run": true, "task": "tulip.all", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 4, `+perDay+`2}`,
+	require.JSONEq(t,
+		`{"dry_run": true, "task": "tulip.all", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 4, `+
+			perDay+`2}`,
 		dry("/api/v1/tasks/tulip.all/run", `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
-	require.JSONEq(t, `{"dry_run": true, "task": "tulip.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 3, `+perDay+`null}`,
+	require.JSONEq(t,
+		`{"dry_run": true, "task": "tulip.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 3, `+perDay+`null}`,
 		dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
 	require.Contains(t, dry("/api/v1/tasks/tulip.token_refresh/run", `{"scope": "all", "dry_run": true}`), `"subtasks":0,`)
 	require.Contains(t, dry("/api/v1/tasks/system.summary/run", `{"scope": "all", "dry_run": true}`), `"subtasks":1,`)
@@ -221,15 +253,21 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	ended := died.Add(time.Hour)
 	run := task.NewRunID(ended)
 	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(run)))
-	b.addRun(ledger.Run{ID: run, TaskID: 1, TaskName: "t", State: task.RunSucceeded, Total: &n, Succeeded: 10, PlannedAt: ended, CreatedAt: ended, EndedAt: ended.Add(5 * time.Second)})
+	b.addRun(ledger.Run{ID: run, TaskID: 1, TaskName: "t", State: task.RunSucceeded, Total: &n, Succeeded: 10,
+		PlannedAt: ended, CreatedAt: ended, EndedAt: ended.Add(5 * time.Second)})
 	for i := range 10 {
-		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, ?, 'd', 'succeeded', 1, 0, ?, 3)",
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(run)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, ?, 'd', 'succeeded', 1, "+
+			"0, ?, 3)",
 			run, i+1, sqldb.At(ended)).Error
 		require.NoError(t, err)
 	}
-	require.Contains(t, dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`), `"subtasks":3,"estimated_calls":9,"estimated_seconds":2}`)
+	require.Contains(t, dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`),
+		`"subtasks":3,"estimated_calls":9,"estimated_seconds":2}`)
 
-	require.Equal(t, "from", b.refused(http.MethodPost, dailyRun, `{"scope": "all", "from": "2020-01-01", "to": "2020-01-01", "dry_run": true}`)[0].Field, "what would be refused is refused")
+	require.Equal(t, "from", b.refused(http.MethodPost, dailyRun,
+		`{"scope": "all", "from": "2020-01-01", "to": "2020-01-01", "dry_run": true}`)[0].Field,
+		"what would be refused is refused")
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 	require.Empty(t, b.auditText())
 	require.Zero(t, b.producer.woken)
@@ -245,5 +283,6 @@ func TestAudited_ADeedThatFailedIsSaidToHave(t *testing.T) {
 	log := b.audit()
 	require.Len(t, log, 1)
 	require.Contains(t, log[0].After, `"state":"pending"`)
-	require.Regexp(t, `^it failed, or nobody knows whether it did: the log tells more under request [0-9a-f]{16}$`, log[0].Error)
+	require.Regexp(t, `^it failed, or nobody knows whether it did: the log tells more under request [0-9a-f]{16}$`,
+		log[0].Error)
 }

@@ -51,7 +51,8 @@ func setupLive(t *testing.T) *bench {
 	b := setup(t)
 	handlers := registry(b.store)
 	_, err := b.store.SeedTasks(t.Context(), []settings.NewTask{
-		{Name: "tulip.report_daily.account", Media: "tulip", Handler: "tulip.report_daily", Cron: "0 0 1 1 *", Timezone: "Asia/Shanghai", Params: `{"level":"account"}`},
+		{Name: "tulip.report_daily.account", Media: "tulip", Handler: "tulip.report_daily", Cron: "0 0 1 1 *",
+			Timezone: "Asia/Shanghai", Params: `{"level":"account"}`},
 	})
 	require.NoError(t, err)
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
@@ -59,7 +60,8 @@ func setupLive(t *testing.T) *bench {
 	b.topics = &memoryBroker{}
 	b.another = func() *producer.Producer {
 		p, err := producer.New(producer.DefaultConfig(), producer.Deps{
-			Store: b.store, Registry: handlers, Broker: b.topics, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+			Store: b.store, Registry: handlers, Broker: b.topics, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler),
+			Registerer: prometheus.NewRegistry(),
 		})
 		require.NoError(t, err)
 		require.NoError(t, p.Start(t.Context()))
@@ -79,7 +81,9 @@ func TestRoutes_OverAProducer(t *testing.T) {
 	require.NoError(t, err)
 	account := found["9001"].ID
 
-	err = b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane) VALUES ('bad.one', 'tulip', 'tulip.adgroup', 'garbage', 'UTC', 'fast')").Error
+	err = b.store.Config.Writer(t.Context()).Exec(
+		"INSERT INTO cron_task (name, media, handler, cron, timezone, lane) VALUES ('bad.one', 'tulip', 'tulip.adgroup', " +
+			"'garbage', 'UTC', 'fast')").Error
 	require.NoError(t, err)
 	w := b.post("/api/v1/tasks/reload", "")
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
@@ -132,5 +136,6 @@ func TestRoutes_OverAProducer(t *testing.T) {
 			}
 		}
 	}
-	require.Contains(t, []string{strings.Join(days, " "), days[0] + ".." + days[2]}, strings.Join(parts, " "), "just the days that were ordered")
+	require.Contains(t, []string{strings.Join(days, " "), days[0] + ".." + days[2]}, strings.Join(parts, " "),
+		"just the days that were ordered")
 }

@@ -26,7 +26,8 @@ type differencePage struct {
 
 // differenceStore is what these routes need of the store.
 type differenceStore interface {
-	Differences(ctx context.Context, f results.DifferenceFilter, after results.Difference, limit int) ([]results.Difference, error)
+	Differences(ctx context.Context, f results.DifferenceFilter, after results.Difference,
+		limit int) ([]results.Difference, error)
 	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
 }
 
@@ -90,9 +91,11 @@ func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []results.Di
 	for i := range rows {
 		r := &rows[i]
 		shown[i] = client.Difference{
-			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Currency: accounts[r.AccountID].Currency, Day: string(r.Day), Level: r.Level, Metric: r.Metric,
+			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Currency: accounts[r.AccountID].Currency,
+			Day: string(r.Day), Level: r.Level, Metric: r.Metric,
 			AccountValue: r.AccountValue, SumValue: r.SumValue, State: r.State,
-			FirstSeenAt: r.FirstSeenAt.Time, LastSeenAt: r.LastSeenAt.Time, ConfirmedAt: r.ConfirmedAt.Time, PulledAgainRunID: idOrNone(r.PulledAgainRunID),
+			FirstSeenAt: r.FirstSeenAt.Time, LastSeenAt: r.LastSeenAt.Time, ConfirmedAt: r.ConfirmedAt.Time,
+			PulledAgainRunID: idOrNone(r.PulledAgainRunID),
 		}
 	}
 	return shown, nil

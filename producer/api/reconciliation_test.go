@@ -19,8 +19,11 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 		ids = append(ids, b.account("tulip", external, "active", "Asia/Shanghai", ""))
 	}
 	add := func(account int64, d day.Day, metric, state string, confirmed any) {
-		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, pulled_again_run_id, confirmed_at, state)"+
-			" VALUES (?, ?, 'adgroup', ?, 'tulip', 5, 3, ?, ?, 77, ?, ?)", account, d, metric, sqldb.At(now), sqldb.At(now), confirmed, state).Error
+		err := b.store.Data.Writer(t.Context()).Exec(
+			"INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, "+
+				"last_seen_at, pulled_again_run_id, confirmed_at, state)"+
+				" VALUES (?, ?, 'adgroup', ?, 'tulip', 5, 3, ?, ?, 77, ?, ?)", account, d, metric, sqldb.At(now), sqldb.At(now),
+			confirmed, state).Error
 		require.NoError(t, err)
 	}
 	add(ids[0], "2026-11-19", "clicks", "open", nil)
@@ -43,7 +46,8 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 		return got
 	}
 	first := list("?limit=1")
-	require.Equal(t, []difference{{"tulip", "9001", "2026-11-19", "adgroup", "clicks", "open", 5, 3, "", "77"}}, first.Differences)
+	require.Equal(t, []difference{{"tulip", "9001", "2026-11-19", "adgroup", "clicks", "open", 5, 3, "", "77"}},
+		first.Differences)
 	var got []string
 	for page := first; ; page = list("?limit=1&after=" + url.QueryEscape(page.Next)) {
 		for _, d := range page.Differences {
@@ -59,6 +63,8 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 	require.NotEmpty(t, list("?day=2026-11-19").Differences[1].ConfirmedAt)
 	require.Empty(t, list("?media=orchid").Differences)
 
-	require.Equal(t, []fieldError{{Field: "state", Detail: `"bad" is refused: want one of open, mended, all`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?state=bad", ""))
-	require.Equal(t, []fieldError{{Field: "media", Detail: `"x" is refused: want tulip or orchid`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?media=x", ""))
+	require.Equal(t, []fieldError{{Field: "state", Detail: `"bad" is refused: want one of open, mended, all`}},
+		b.refused(http.MethodGet, "/api/v1/reconciliation?state=bad", ""))
+	require.Equal(t, []fieldError{{Field: "media", Detail: `"x" is refused: want tulip or orchid`}},
+		b.refused(http.MethodGet, "/api/v1/reconciliation?media=x", ""))
 }

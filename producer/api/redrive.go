@@ -24,7 +24,8 @@ const dropMax = 20_000
 // redriveStore is what these routes need of the store.
 type redriveStore interface {
 	CountDead(ctx context.Context, f task.DeadFilter) ([]dead.DeadCount, error)
-	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) (all []dead.DeadSubtask, end dead.DeadPlace, err error)
+	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) (all []dead.DeadSubtask,
+		end dead.DeadPlace, err error)
 	Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
 	DropDead(ctx context.Context, f task.DeadFilter, limit int) (int64, error)
 	AddOrder(ctx context.Context, o ledger.RunOrder) error
@@ -68,7 +69,8 @@ func (a *redriveRoutes) rerunFailed(c *gin.Context, request *client.RerunRequest
 // nothingFailed tells why there is nothing of a run to take up.
 func (a *redriveRoutes) nothingFailed(ctx context.Context, id, redriving int64) error {
 	if redriving > 0 {
-		return httpapi.NewProblem(http.StatusConflict, "The %s being taken up already: the list of the dead subtasks of run %d tells by which run.",
+		return httpapi.NewProblem(http.StatusConflict,
+			"The %s being taken up already: the list of the dead subtasks of run %d tells by which run.",
 			plural.Count(redriving, "failed subtask of this run is", "failed subtasks of this run are"), id)
 	}
 	run, err := a.runs.named(ctx, formatID(id))
@@ -76,10 +78,12 @@ func (a *redriveRoutes) nothingFailed(ctx context.Context, id, redriving int64) 
 		return err
 	}
 	if run.State == "" {
-		return httpapi.NewProblem(http.StatusConflict, "The run %d was ordered and is not made yet: nothing of it has failed.", id)
+		return httpapi.NewProblem(http.StatusConflict,
+			"The run %d was ordered and is not made yet: nothing of it has failed.", id)
 	}
 	if run.Failed > 0 {
-		return httpapi.NewProblem(http.StatusConflict, "The %s taken up or dropped already. To pull the days of run %d again, run its task for them.",
+		return httpapi.NewProblem(http.StatusConflict,
+			"The %s taken up or dropped already. To pull the days of run %d again, run its task for them.",
 			plural.Count(run.Failed, "failed subtask of this run was", "failed subtasks of this run were"), id)
 	}
 	return httpapi.NewProblem(http.StatusConflict, "Nothing of run %d has failed: its state is %s.", id, run.State)
@@ -103,7 +107,8 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveReque
 		return nil, err
 	}
 	if len(orders) == 0 && len(plan.Tasks) > 0 {
-		p := httpapi.NewProblem(http.StatusConflict, "None of these subtasks can be taken up: see errors. They can still be dropped.")
+		p := httpapi.NewProblem(http.StatusConflict,
+			"None of these subtasks can be taken up: see errors. They can still be dropped.")
 		for _, t := range plan.Tasks {
 			p.Errors = append(p.Errors, httpapi.FieldError{Field: "task", Detail: t.Task + ": " + t.Refused})
 		}
@@ -124,7 +129,8 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveReque
 		}
 		return nil, nil
 	}
-	if err := a.audit.do(c, "dead.redrive", dead.AuditDead, nil, gin.H{"filter": request, "plan": plan}, deed); err != nil {
+	if err := a.audit.do(c, "dead.redrive", dead.AuditDead, nil, gin.H{"filter": request, "plan": plan},
+		deed); err != nil {
 		return nil, err
 	}
 	a.producer.Wake()
@@ -156,8 +162,10 @@ func (a *redriveRoutes) chooseDead(ctx context.Context, scope string, of deadFil
 }
 
 // planRedrive works out the runs of a redrive, and the orders that have them made.
-func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.RedriveRequest, filter task.DeadFilter, counts []dead.DeadCount) (*client.Redrive, []ledger.RunOrder, error) {
-	plan := &client.Redrive{DryRun: request.DryRun, Until: filter.Until, EstimatedCalls: new(int64), EstimatedSeconds: new(int64), Tasks: []client.RedriveTask{}}
+func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.RedriveRequest, filter task.DeadFilter,
+	counts []dead.DeadCount) (*client.Redrive, []ledger.RunOrder, error) {
+	plan := &client.Redrive{DryRun: request.DryRun, Until: filter.Until, EstimatedCalls: new(int64),
+		EstimatedSeconds: new(int64), Tasks: []client.RedriveTask{}}
 	now := a.clock.Now()
 	var orders []ledger.RunOrder
 	for _, n := range counts {
@@ -187,7 +195,8 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.Redrive
 		if !request.DryRun {
 			j.RunID = formatID(runID)
 		}
-		orders = append(orders, ledger.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now, Request: task.Order{Redrive: order}})
+		orders = append(orders, ledger.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now,
+			Request: task.Order{Redrive: order}})
 		addRedrive(plan, j)
 	}
 	healed, more, err := a.countHealed(ctx, filter, orders)
@@ -197,7 +206,8 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.Redrive
 
 // countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports
 // whether there are more.
-func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []ledger.RunOrder) (n int64, more bool, err error) {
+func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []ledger.RunOrder) (n int64,
+	more bool, err error) {
 	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, overview.DeadLooked+1)
 	if err != nil {
 		return 0, false, err
@@ -220,7 +230,8 @@ func addRedrive(p *client.Redrive, j client.RedriveTask) {
 	p.Tasks = append(p.Tasks, j)
 	p.Count += j.Count
 	// The runs go side by side.
-	p.EstimatedCalls, p.EstimatedSeconds = sum(p.EstimatedCalls, j.EstimatedCalls), longer(p.EstimatedSeconds, j.EstimatedSeconds)
+	p.EstimatedCalls, p.EstimatedSeconds = sum(p.EstimatedCalls, j.EstimatedCalls),
+		longer(p.EstimatedSeconds, j.EstimatedSeconds)
 }
 
 func (a *redriveRoutes) dropDead(c *gin.Context, request *client.DeadRequest) (any, error) {
@@ -240,7 +251,8 @@ func (a *redriveRoutes) dropDead(c *gin.Context, request *client.DeadRequest) (a
 		answer.Redriving += n.Redriving
 		if n.Free > 0 {
 			answer.Count += n.Free
-			answer.Tasks = append(answer.Tasks, client.DropTask{TaskID: formatID(n.TaskID), Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free})
+			answer.Tasks = append(answer.Tasks, client.DropTask{TaskID: formatID(n.TaskID),
+				Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free})
 		}
 	}
 	if !request.DryRun && answer.Count > 0 {
@@ -248,7 +260,8 @@ func (a *redriveRoutes) dropDead(c *gin.Context, request *client.DeadRequest) (a
 			answer.Dropped, err = a.store.DropDead(ctx, filter, dropMax)
 			return gin.H{"dropped": answer.Dropped}, err
 		}
-		if err := a.audit.do(c, "dead.drop", dead.AuditDead, gin.H{"filter": request, "plan": answer}, nil, deed); err != nil {
+		if err := a.audit.do(c, "dead.drop", dead.AuditDead, gin.H{"filter": request, "plan": answer}, nil,
+			deed); err != nil {
 			return nil, err
 		}
 	}

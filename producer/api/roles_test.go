@@ -11,26 +11,30 @@ import (
 	"adsync/producer/api"
 )
 
-// routeRoles says of each route who may call it, and a call that it takes. A route that is not here fails the test: whoever adds one says
-// what it is.
+// routeRoles says of each route who may call it, and a call that it takes. A route that is not here fails the test:
+// whoever adds one says what it is.
 var routeRoles = []struct {
 	role                       httpapi.Role
 	method, path, sample, body string
 }{
 	{httpapi.Viewer, "GET", "/api/v1/tasks", "/api/v1/tasks", ""},
-	{httpapi.Admin, "POST", "/api/v1/tasks", "/api/v1/tasks", `{"name": "new.one", "media": "tulip", "handler": "tulip.adgroup", "cron": "5 * * * *"}`},
+	{httpapi.Admin, "POST", "/api/v1/tasks", "/api/v1/tasks",
+		`{"name": "new.one", "media": "tulip", "handler": "tulip.adgroup", "cron": "5 * * * *"}`},
 	{httpapi.Viewer, "GET", "/api/v1/tasks/:name", "/api/v1/tasks/tulip.report_daily.account", ""},
-	{httpapi.Admin, "PATCH", "/api/v1/tasks/:name", "/api/v1/tasks/tulip.report_daily.account", `{"revision": 1, "cron": "5 * * * *"}`},
+	{httpapi.Admin, "PATCH", "/api/v1/tasks/:name", "/api/v1/tasks/tulip.report_daily.account",
+		`{"revision": 1, "cron": "5 * * * *"}`},
 	{httpapi.Operator, "POST", "/api/v1/tasks/:name/enable", "/api/v1/tasks/tulip.report_daily.account/enable", ""},
 	{httpapi.Operator, "POST", "/api/v1/tasks/:name/disable", "/api/v1/tasks/tulip.report_daily.account/disable", ""},
 	{httpapi.Operator, "POST", "/api/v1/tasks/reload", "/api/v1/tasks/reload", ""},
-	{httpapi.Operator, "POST", "/api/v1/tasks/:name/run", "/api/v1/tasks/tulip.report_daily.account/run", `{"scope": "all"}`},
+	{httpapi.Operator, "POST", "/api/v1/tasks/:name/run", "/api/v1/tasks/tulip.report_daily.account/run",
+		`{"scope": "all"}`},
 	{httpapi.Viewer, "GET", "/api/v1/runs", "/api/v1/runs", ""},
 	{httpapi.Viewer, "GET", "/api/v1/runs/:id", "/api/v1/runs/7529853616300212345", ""},
 	{httpapi.Operator, "POST", "/api/v1/runs/:id/cancel", "/api/v1/runs/7529853616300212345/cancel", `{"reason": "r"}`},
 	{httpapi.Operator, "POST", "/api/v1/runs/:id/rerun", "/api/v1/runs/7529853616300212345/rerun", `{}`},
 	{httpapi.Viewer, "GET", "/api/v1/cancels", "/api/v1/cancels", ""},
-	{httpapi.Operator, "POST", "/api/v1/cancels", "/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "r"}`},
+	{httpapi.Operator, "POST", "/api/v1/cancels", "/api/v1/cancels",
+		`{"kind": "media", "target": "tulip", "reason": "r"}`},
 	{httpapi.Viewer, "GET", "/api/v1/pauses", "/api/v1/pauses", ""},
 	{httpapi.Operator, "POST", "/api/v1/pauses", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r"}`},
 	{httpapi.Operator, "DELETE", "/api/v1/pauses/:id", "/api/v1/pauses/1", ""},
@@ -40,7 +44,8 @@ var routeRoles = []struct {
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/changes", "/api/v1/accounts/tulip/9001/changes", ""},
 	{httpapi.Viewer, "GET", "/api/v1/coverage/untrusted", "/api/v1/coverage/untrusted", ""},
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/bindings", "/api/v1/accounts/tulip/9001/bindings", ""},
-	{httpapi.Admin, "POST", "/api/v1/accounts/:media/:external_id/bindings", "/api/v1/accounts/tulip/9001/bindings", `{"game": "unassigned", "os": "ios"}`},
+	{httpapi.Admin, "POST", "/api/v1/accounts/:media/:external_id/bindings", "/api/v1/accounts/tulip/9001/bindings",
+		`{"game": "unassigned", "os": "ios"}`},
 	{httpapi.Admin, "DELETE", "/api/v1/accounts/:media/:external_id/bindings", "/api/v1/accounts/tulip/9001/bindings", ""},
 	{httpapi.Viewer, "GET", "/api/v1/games", "/api/v1/games", ""},
 	{httpapi.Viewer, "GET", "/api/v1/games/:code", "/api/v1/games/unassigned", ""},
@@ -50,12 +55,14 @@ var routeRoles = []struct {
 	{httpapi.Admin, "DELETE", "/api/v1/lanes/:media/:lane", "/api/v1/lanes/*/offline", ""},
 	{httpapi.Viewer, "GET", "/api/v1/limits/rules", "/api/v1/limits/rules", ""},
 	{httpapi.Viewer, "GET", "/api/v1/limits/rules/:id", "/api/v1/limits/rules/1", ""},
-	{httpapi.Admin, "PUT", "/api/v1/limits/rules", "/api/v1/limits/rules", `{"media": "tulip", "endpoint": "*", "scope": "app", "period_ms": 1000, "calls": 5}`},
+	{httpapi.Admin, "PUT", "/api/v1/limits/rules", "/api/v1/limits/rules",
+		`{"media": "tulip", "endpoint": "*", "scope": "app", "period_ms": 1000, "calls": 5}`},
 	{httpapi.Admin, "DELETE", "/api/v1/limits/rules/:id", "/api/v1/limits/rules/1", ""},
 	{httpapi.Viewer, "GET", "/api/v1/coverage/holes", "/api/v1/coverage/holes", ""},
 	{httpapi.Operator, "POST", "/api/v1/coverage/fill", "/api/v1/coverage/fill", `{"scope": "all"}`},
 	{httpapi.Viewer, "GET", "/api/v1/reconciliation", "/api/v1/reconciliation", ""},
-	{httpapi.Viewer, "GET", "/api/v1/subtasks/:run/:account_id/wait", "/api/v1/subtasks/7529853616300212345/1/wait?part=x", ""},
+	{httpapi.Viewer, "GET", "/api/v1/subtasks/:run/:account_id/wait", "/api/v1/subtasks/7529853616300212345/1/wait?part=x",
+		""},
 	{httpapi.Viewer, "GET", "/api/v1/subtasks/:run/:account_id", "/api/v1/subtasks/7529853616300212345/1?part=x", ""},
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/wait", "/api/v1/accounts/tulip/9001/wait", ""},
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/why", "/api/v1/accounts/tulip/9001/why", ""},
@@ -112,7 +119,8 @@ func TestRoutes_EachTakesItsRoleAndNoLess(t *testing.T) {
 		}
 	}
 	for _, r := range api.Routes(api.Deps{}) {
-		require.True(t, said[r.Method+" "+r.Path+" "+string(r.Role)], "routeRoles has to say who may call %s %s, which has the role %s", r.Method, r.Path, r.Role)
+		require.True(t, said[r.Method+" "+r.Path+" "+string(r.Role)],
+			"routeRoles has to say who may call %s %s, which has the role %s", r.Method, r.Path, r.Role)
 	}
 	require.Len(t, routeRoles, len(api.Routes(api.Deps{})))
 

@@ -24,14 +24,17 @@ const estimateMax = 30 * 24 * time.Hour
 func describeRun(r *ledger.Run) client.Run {
 	j := client.Run{
 		ID: formatID(r.ID), TaskID: formatID(r.TaskID), Task: r.TaskName, TaskRevision: r.TaskRevision,
-		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, OriginRunID: idOrNone(r.OriginRunID), State: client.RunState(r.State), Error: r.ErrorText,
+		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, OriginRunID: idOrNone(r.OriginRunID),
+		State: client.RunState(r.State), Error: r.ErrorText,
 		Counts: client.Counts{
-			Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Expired: r.Expired, Cancelled: r.Cancelled, Superseded: r.Superseded,
+			Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Expired: r.Expired, Cancelled: r.Cancelled,
+			Superseded: r.Superseded,
 		},
 		PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, FannedOutAt: r.FannedOutAt, EndedAt: r.EndedAt,
 	}
 	if o := r.Settings.Order; o != nil {
-		j.Order = &client.Ordered{Accounts: int64(len(o.Accounts)), From: string(o.From), To: string(o.To), By: o.By, Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil}
+		j.Order = &client.Ordered{Accounts: int64(len(o.Accounts)), From: string(o.From), To: string(o.To), By: o.By,
+			Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil}
 	}
 	return j
 }
@@ -71,7 +74,8 @@ func (a *runRoutes) listRuns(c *gin.Context, params *client.ListRunsParams) (any
 	if !params.Until.IsZero() {
 		until := task.FirstRunIDAt(params.Until)
 		if until <= filter.From {
-			return nil, httpapi.Refused("until", "%s is refused: want a time after that of since", params.Until.Format(time.RFC3339))
+			return nil, httpapi.Refused("until", "%s is refused: want a time after that of since",
+				params.Until.Format(time.RFC3339))
 		}
 		if before == 0 || until < before {
 			filter.Before = until

@@ -30,11 +30,14 @@ func (b *bench) addRun(r ledger.Run) {
 	b.t.Helper()
 	settings, err := json.Marshal(r.Settings)
 	require.NoError(b.t, err)
-	err = b.store.Data.Writer(b.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
+	err = b.store.Data.Writer(b.t.Context()).Exec(
+		`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
   planned_at, state, epoch, total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at)
 VALUES (?, ?, ?, 'tulip', 'tulip.report_daily', ?, 3, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.TaskID, r.TaskName, cmp.Or(r.Settings.Lane, "normal"), string(settings), r.Kind, sqldb.At(r.PlannedAt), string(r.State), r.Total,
-		r.Succeeded, r.Failed, r.Expired, r.Cancelled, r.Superseded, r.ErrorText, sqldb.At(r.CreatedAt), sqldb.At(r.FannedOutAt), sqldb.At(r.EndedAt)).Error
+		r.ID, r.TaskID, r.TaskName, cmp.Or(r.Settings.Lane, "normal"), string(settings), r.Kind, sqldb.At(r.PlannedAt),
+		string(r.State), r.Total,
+		r.Succeeded, r.Failed, r.Expired, r.Cancelled, r.Superseded, r.ErrorText, sqldb.At(r.CreatedAt),
+		sqldb.At(r.FannedOutAt), sqldb.At(r.EndedAt)).Error
 	require.NoError(b.t, err)
 }
 
@@ -43,7 +46,8 @@ func TestRuns_ArePagedFromTheNewest(t *testing.T) {
 	b := setup(t)
 	states := []task.RunState{task.RunSucceeded, task.RunFailed}
 	for i := range 5 {
-		b.addRun(ledger.Run{ID: int64(100 + i), TaskID: 1, TaskName: "even", State: states[i%2], PlannedAt: now, CreatedAt: now})
+		b.addRun(ledger.Run{ID: int64(100 + i), TaskID: 1, TaskName: "even", State: states[i%2], PlannedAt: now,
+			CreatedAt: now})
 	}
 	b.addRun(ledger.Run{ID: 50, TaskID: 2, TaskName: "other", State: task.RunRunning, PlannedAt: now, CreatedAt: now})
 	list := func(query string) (ids []string, next string) {
@@ -97,7 +101,8 @@ func TestRuns_AreListedByTime(t *testing.T) {
 	names := map[string]string{}
 	for minute := range 4 {
 		at := now.Add(time.Duration(minute) * time.Minute)
-		run := ledger.Run{ID: task.NewRunID(at), TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: at, CreatedAt: at}
+		run := ledger.Run{ID: task.NewRunID(at), TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: at,
+			CreatedAt: at}
 		b.addRun(run)
 		names[id(run.ID)] = at.Format("15:04")
 	}
@@ -136,10 +141,13 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 		query string
 		want  []fieldError
 	}{
-		{"?stat=failed", []fieldError{{Field: "stat", Detail: "there is no such parameter: want task, media, state, since, until, after, limit"}}},
+		{"?stat=failed",
+			[]fieldError{{Field: "stat",
+				Detail: "there is no such parameter: want task, media, state, since, until, after, limit"}}},
 		{"?media=myspace", []fieldError{{Field: "media", Detail: `"myspace" is refused: want one of system, tulip`}}},
 		{"?state=failed,done&after=x&limit=0&since=soon", []fieldError{
-			{Field: "state", Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired, or several with commas between them`},
+			{Field: "state",
+				Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired, or several with commas between them`},
 			{Field: "since", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`},
 			{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
 			{Field: "limit", Detail: `"0" is refused: want 1 to 500`},
@@ -151,7 +159,8 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 			{Field: "limit", Detail: "is empty: want a value, or leave it out"},
 		}},
 		{"?task=a&task=b", []fieldError{{Field: "task", Detail: "is given 2 times: want it once"}}},
-		{"?since=2026-11-21T10:30:00Z&until=2026-11-21T10:30:00Z", []fieldError{{Field: "until", Detail: "2026-11-21T10:30:00Z is refused: want a time after that of since"}}},
+		{"?since=2026-11-21T10:30:00Z&until=2026-11-21T10:30:00Z",
+			[]fieldError{{Field: "until", Detail: "2026-11-21T10:30:00Z is refused: want a time after that of since"}}},
 		{"?limit=501", []fieldError{{Field: "limit", Detail: `"501" is refused: want 1 to 500`}}},
 	}
 	for _, test := range tests {
@@ -164,7 +173,8 @@ func TestRun_TellsItsProgress(t *testing.T) {
 	total := int64(100)
 	begun := now.Add(-20 * time.Second)
 	running := ledger.Run{
-		ID: 900, TaskID: 1, TaskName: "t", Kind: ledger.RunOfOrder, State: task.RunRunning, PlannedAt: begun, CreatedAt: begun, FannedOutAt: begun.Add(time.Second),
+		ID: 900, TaskID: 1, TaskName: "t", Kind: ledger.RunOfOrder, State: task.RunRunning, PlannedAt: begun,
+		CreatedAt: begun, FannedOutAt: begun.Add(time.Second),
 		Total: &total, Succeeded: 30, Failed: 4, Expired: 3, Cancelled: 2, Superseded: 1, ErrorText: "account 7: no zone",
 	}
 	running.Settings.Order = &task.Order{Accounts: []int64{1, 2}, From: "2026-11-18", To: "2026-11-20", By: "otto"}
@@ -176,13 +186,17 @@ func TestRun_TellsItsProgress(t *testing.T) {
 	}{
 		{"while it runs", func(*ledger.Run) {}, `"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
 			`"state": "running", "rate_per_second": 2, "estimated_end": "2026-11-21T10:30:30Z", "fanned_out_at": "2026-11-21T10:29:41Z"`},
-		{"while it is fanned out", func(r *ledger.Run) { r.State, r.Total, r.FannedOutAt = task.RunFanningOut, nil, time.Time{} },
+		{"while it is fanned out", func(r *ledger.Run) {
+			r.State, r.Total, r.FannedOutAt = task.RunFanningOut, nil,
+				time.Time{}
+		},
 			`"total": null, "retrying": 3, "deferred": 2`, `"state": "fanning_out", "rate_per_second": 2`},
 		{"when it has ended", func(r *ledger.Run) {
 			r.State, r.EndedAt, r.Succeeded = task.RunPartial, begun.Add(10*time.Second), 90
 		}, `"total": 100, "waiting": 0, "retrying": 0, "deferred": 0`,
 			`"state": "partial", "rate_per_second": 10, "fanned_out_at": "2026-11-21T10:29:41Z", "ended_at": "2026-11-21T10:29:50Z"`},
-		{"under a clock that stands still", func(r *ledger.Run) { r.CreatedAt = now }, `"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
+		{"under a clock that stands still", func(r *ledger.Run) { r.CreatedAt = now },
+			`"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
 			`"state": "running", "fanned_out_at": "2026-11-21T10:29:41Z"`},
 	}
 	for _, test := range tests {
@@ -196,15 +210,18 @@ func TestRun_TellsItsProgress(t *testing.T) {
 				if !run.State.Open() {
 					break
 				}
-				err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt)"+
-					" VALUES (900, ?, 'p', ?, 'tulip', 'normal', ?, 1, 1)", i, state, sqldb.At(now)).Error
+				err := b.store.Data.Writer(t.Context()).Exec(
+					"INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt)"+
+						" VALUES (900, ?, 'p', ?, 'tulip', 'normal', ?, 1, 1)", i, state, sqldb.At(now)).Error
 				require.NoError(t, err)
 			}
 			created, succeeded := run.CreatedAt.Format(time.RFC3339), run.Succeeded
-			require.JSONEq(t, `{"id": "900", "task_id": "1", "task": "t", "task_revision": 3, "media": "tulip", "handler": "tulip.report_daily",
+			require.JSONEq(t,
+				`{"id": "900", "task_id": "1", "task": "t", "task_revision": 3, "media": "tulip", "handler": "tulip.report_daily",
 			  "lane": "normal", "kind": "order", "order": {"accounts": 2, "from": "2026-11-18", "to": "2026-11-20", "by": "otto"},
 			  "error": "account 7: no zone", "planned_at": "2026-11-21T10:29:40Z", "created_at": "`+created+`",
-			  "counts": {"succeeded": `+id(succeeded)+`, "failed": 4, "expired": 3, "cancelled": 2, "superseded": 1, `+test.counts+`}, `+test.rest+`}`,
+			  "counts": {"succeeded": `+id(succeeded)+`, "failed": 4, "expired": 3, "cancelled": 2, "superseded": 1, `+
+					test.counts+`}, `+test.rest+`}`,
 				b.get("/api/v1/runs/900"))
 		})
 	}
@@ -213,7 +230,8 @@ func TestRun_TellsItsProgress(t *testing.T) {
 func TestRun_ThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.Equal(t, []fieldError{{Field: "x", Detail: "this route takes no parameters"}}, b.refused(http.MethodGet, "/api/v1/runs/1?x=1", ""))
+	require.Equal(t, []fieldError{{Field: "x", Detail: "this route takes no parameters"}},
+		b.refused(http.MethodGet, "/api/v1/runs/1?x=1", ""))
 	for _, name := range []string{"900", "0", "-1", "x", "9223372036854775808"} {
 		w := b.call(http.MethodGet, "/api/v1/runs/"+name, "", viewerToken)
 		require.Equal(t, http.StatusNotFound, w.Code, name)

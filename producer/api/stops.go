@@ -22,8 +22,8 @@ import (
 // pauseMax is how long a pause with an end may be. One that is to last longer has none, and is lifted.
 const pauseMax = 366 * 24 * time.Hour
 
-// signedBy returns who gives an order: the holder of the token, in whose name nobody else can sign. Where no token is needed nobody is known,
-// and the order itself must say who gives it.
+// signedBy returns who gives an order: the holder of the token, in whose name nobody else can sign. Where no token is
+// needed nobody is known, and the order itself must say who gives it.
 func signedBy(c *gin.Context, by string) (string, error) {
 	by = strings.TrimSpace(by)
 	refuse := func(format string, args ...any) (string, error) { return "", httpapi.Refused("by", format, args...) }
@@ -100,7 +100,8 @@ func (a *stopRoutes) orderPause(c *gin.Context, request *client.PauseRequest) (a
 		return nil, err
 	}
 	return a.orderStop(c, task.Stop{
-		Verb: task.Pause, Kind: task.StopKind(request.Kind), Until: until, OrderedAt: now, Reason: request.Reason, By: request.By,
+		Verb: task.Pause, Kind: task.StopKind(request.Kind), Until: until, OrderedAt: now, Reason: request.Reason,
+		By: request.By,
 	}, request.Target)
 }
 
@@ -134,7 +135,8 @@ func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, target string) (a
 	}
 	answer := describeStop(&stop, stop.OrderedAt)
 	deed := func(ctx context.Context) (any, error) { return nil, a.store.AddStop(ctx, stop) }
-	if err := a.audit.do(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, nil, answer, deed); err != nil {
+	if err := a.audit.do(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, nil, answer,
+		deed); err != nil {
 		return nil, err
 	}
 	c.Status(http.StatusCreated)
@@ -165,7 +167,9 @@ func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target str
 			return err
 		}
 		if !known {
-			return httpapi.Refused("target", "%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as %s", target, a.accounts.example())
+			return httpapi.Refused("target",
+				"%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as "+
+					"%s", target, a.accounts.example())
 		}
 		stop.Target = formatID(account.ID)
 		return nil
@@ -242,7 +246,8 @@ func (a *stopRoutes) liftPause(c *gin.Context, params *client.LiftPauseParams) (
 			stop, err = a.store.Stop(ctx, id)
 			return describeStop(&stop, now), err
 		}
-		if err := a.audit.do(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, describeStop(&stop, now), nil, deed); err != nil {
+		if err := a.audit.do(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, describeStop(&stop, now), nil,
+			deed); err != nil {
 			return nil, err
 		}
 	}
@@ -251,5 +256,6 @@ func (a *stopRoutes) liftPause(c *gin.Context, params *client.LiftPauseParams) (
 }
 
 func noPause(id string) error {
-	return httpapi.NewProblem(http.StatusNotFound, "There is no pause %q: the list of pauses has those that there are.", id)
+	return httpapi.NewProblem(http.StatusNotFound, "There is no pause %q: the list of pauses has those that there are.",
+		id)
 }

@@ -37,7 +37,8 @@ func (b *bench) stopped(w *httptest.ResponseRecorder, status int) stopAnswer {
 func (b *bench) runIn(state task.RunState) string {
 	b.t.Helper()
 	id := task.NewRunID(now)
-	err := b.store.Data.Writer(b.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
+	err := b.store.Data.Writer(b.t.Context()).Exec(
+		`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
  planned_at, state, epoch, total, created_at) VALUES (?, 1, 'report', 'tulip', 'tulip.report_daily', 'normal', 1, '{}', 'tick', ?, ?, 1, 5, ?)`,
 		id, sqldb.At(now), string(state), sqldb.At(now)).Error
 	require.NoError(b.t, err)
@@ -62,12 +63,14 @@ func TestStops_AreWrittenWithWhatTheyName(t *testing.T) {
 	} {
 		t.Run(tt.kind+" "+tt.target, func(t *testing.T) {
 			t.Parallel()
-			body := fmt.Sprintf(`{"kind": %q, "target": %q, "reason": " the platform asked us to ", "by": "otto"`, tt.kind, tt.target)
+			body := fmt.Sprintf(`{"kind": %q, "target": %q, "reason": " the platform asked us to ", "by": "otto"`, tt.kind,
+				tt.target)
 			pause := b.stopped(b.post("/api/v1/pauses", body+`, "for_seconds": 3600}`), http.StatusCreated)
 			cancel := b.stopped(b.post("/api/v1/cancels", body+`}`), http.StatusCreated)
 			require.Equal(t, "the platform asked us to", pause.Reason)
 			require.Equal(t, time.Hour, pause.Until.Sub(pause.OrderedAt))
-			require.Equal(t, []string{tt.kind, tt.target, "otto", "active"}, []string{cancel.Kind, cancel.Target, cancel.By, cancel.State})
+			require.Equal(t, []string{tt.kind, tt.target, "otto", "active"},
+				[]string{cancel.Kind, cancel.Target, cancel.By, cancel.State})
 			active, err := b.store.ActiveStops(t.Context())
 			require.NoError(t, err)
 			found := 0
@@ -83,7 +86,8 @@ func TestStops_AreWrittenWithWhatTheyName(t *testing.T) {
 				found++
 				require.Equal(t, []string{tt.kind, tt.want, tt.target}, []string{string(stop.Kind), stop.Target, stop.TargetName})
 				require.Equal(t, now, task.RunTime(stop.ID), "by the clock that names runs")
-				require.WithinRange(t, stop.OrderedAt, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
+				require.WithinRange(t, stop.OrderedAt, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+					time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 			}
 			require.Equal(t, 2, found)
 		})
@@ -99,7 +103,8 @@ func TestStops_OfARunByItsRoute(t *testing.T) {
 	require.Equal(t, []string{"run", run}, []string{cancel.Kind, cancel.Target})
 
 	pending := task.NewRunID(now)
-	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: pending, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(),
+		ledger.RunOrder{RunID: pending, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	b.stopped(b.post(fmt.Sprintf("/api/v1/runs/%d/cancel", pending), signed), http.StatusCreated)
 
 	ended := b.runIn(task.RunSucceeded)
@@ -128,34 +133,47 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 		{"a run without a name", "/api/v1/runs/12/cancel", `{"reason": "  "}`, []httpapi.FieldError{
 			{Field: "reason", Detail: "is missing: want the reason why the work is to stop"},
 		}},
-		{"two ends", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 5, "until": "2126-01-01T00:00:00Z"}`, []httpapi.FieldError{
-			{Field: "until", Detail: "for_seconds is given too: want one of the two, or neither for a pause until it is lifted"},
-		}},
-		{"no length of time", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 0}`, []httpapi.FieldError{
-			{Field: "for_seconds", Detail: "0 is refused: want 1 to 31622400, or neither for_seconds nor until for a pause until it is lifted"},
-		}},
-		{"no time", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "until": "tomorrow"}`, []httpapi.FieldError{
-			{Field: "until", Detail: `"tomorrow" is refused: want a time such as 2026-11-21T10:30:00Z`},
-		}},
-		{"a field that there is not", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "minutes": 5}`, []httpapi.FieldError{
-			{Field: "minutes", Detail: "there is no such field: want by, for_seconds, kind, reason, target, until"},
-		}},
-		{"an end for a cancel", "/api/v1/cancels", `{"kind": "media", "target": "tulip", "for_seconds": 5}`, []httpapi.FieldError{
-			{Field: "for_seconds", Detail: "there is no such field: want by, kind, reason, target"},
-		}},
+		{"two ends", "/api/v1/pauses",
+			`{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 5, "until": "2126-01-01T00:00:00Z"}`,
+			[]httpapi.FieldError{
+				{Field: "until",
+					Detail: "for_seconds is given too: want one of the two, or neither for a pause until it is lifted"},
+			}},
+		{"no length of time", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 0}`,
+			[]httpapi.FieldError{
+				{Field: "for_seconds",
+					Detail: "0 is refused: want 1 to 31622400, or neither for_seconds nor until for a pause until it is lifted"},
+			}},
+		{"no time", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "until": "tomorrow"}`,
+			[]httpapi.FieldError{
+				{Field: "until", Detail: `"tomorrow" is refused: want a time such as 2026-11-21T10:30:00Z`},
+			}},
+		{"a field that there is not", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "minutes": 5}`,
+			[]httpapi.FieldError{
+				{Field: "minutes", Detail: "there is no such field: want by, for_seconds, kind, reason, target, until"},
+			}},
+		{"an end for a cancel", "/api/v1/cancels", `{"kind": "media", "target": "tulip", "for_seconds": 5}`,
+			[]httpapi.FieldError{
+				{Field: "for_seconds", Detail: "there is no such field: want by, kind, reason, target"},
+			}},
 		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no task "nope": the list of tasks has those that there are`},
 		}},
-		{"an unknown account without its media", "/api/v1/pauses", `{"kind": "account", "target": "99999", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `"99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
-		}},
-		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tulip/99999", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `"tulip/99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
-		}},
+		{"an unknown account without its media", "/api/v1/pauses", `{"kind": "account", "target": "99999", "reason": "r"}`,
+			[]httpapi.FieldError{
+				{Field: "target",
+					Detail: `"99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
+			}},
+		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tulip/99999", "reason": "r"}`,
+			[]httpapi.FieldError{
+				{Field: "target",
+					Detail: `"tulip/99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
+			}},
 		{"an unknown media", "/api/v1/pauses", `{"kind": "media", "target": "zeta", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no media "zeta": want one of system, tulip`},
 		}},
-		{"a long reason", "/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "` + strings.Repeat("r", 256) + `"}`, []httpapi.FieldError{
+		{"a long reason", "/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "` + strings.Repeat("r", 256) +
+			`"}`, []httpapi.FieldError{
 			{Field: "reason", Detail: "has 256 characters: want up to 255"},
 		}},
 	} {
@@ -164,7 +182,8 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 			require.Equal(t, tt.want, b.refused(http.MethodPost, tt.path, tt.body))
 		})
 	}
-	past := b.refused(http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "until": "2020-01-01T00:00:00Z"}`)
+	past := b.refused(http.MethodPost, "/api/v1/pauses",
+		`{"kind": "media", "target": "tulip", "reason": "r", "until": "2020-01-01T00:00:00Z"}`)
 	require.Len(t, past, 1)
 	require.Contains(t, past[0].Detail, "2020-01-01T00:00:00Z is refused: want a time after ")
 	require.Zero(t, b.count(b.store.Data, "stop_order"))
@@ -175,12 +194,15 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	order := func(extra string) stopAnswer {
-		return b.stopped(b.post("/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "by": "otto"`+extra+`}`), http.StatusCreated)
+		return b.stopped(b.post("/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "by": "otto"`+extra+
+			`}`), http.StatusCreated)
 	}
 	forEver, hour := order(""), order(`, "for_seconds": 3600`)
 	require.True(t, forEver.Until.IsZero())
 	over := order(`, "for_seconds": 60`)
-	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE stop_order SET until_at = '2026-01-01 00:00:00.000' WHERE id = ?", over.ID).Error)
+	require.NoError(t,
+		b.store.Data.Writer(t.Context()).Exec("UPDATE stop_order SET until_at = '2026-01-01 00:00:00.000' WHERE id = ?",
+			over.ID).Error)
 
 	list := func(query string) (ids []string, states map[string]string, next string) {
 		var a struct {
@@ -197,7 +219,8 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	}
 	ids, states, _ := list("")
 	require.Len(t, ids, 3)
-	require.Equal(t, map[string]string{forEver.ID: "active", hour.ID: "active", over.ID: "ended"}, states, "also before the leader has noted the end")
+	require.Equal(t, map[string]string{forEver.ID: "active", hour.ID: "active", over.ID: "ended"}, states,
+		"also before the leader has noted the end")
 	first, _, next := list("?limit=2")
 	rest, _, end := list("?limit=2&after=" + next)
 	require.Equal(t, ids, append(first, rest...))
@@ -213,7 +236,8 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	require.NotContains(t, active, hour.ID)
 
 	require.Equal(t, "state", b.refused(http.MethodGet, "/api/v1/pauses?state=over", "")[0].Field)
-	cancel := b.stopped(b.post("/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "r", "by": "otto"}`), http.StatusCreated)
+	cancel := b.stopped(b.post("/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "r", "by": "otto"}`),
+		http.StatusCreated)
 	for _, id := range []string{"12", "x", cancel.ID} {
 		require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, "/api/v1/pauses/"+id+"", "", operatorToken).Code)
 	}
@@ -244,8 +268,10 @@ func TestOrders_AreSignedByTheTokensHolder(t *testing.T) {
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &problem))
 		require.Equal(t, want, problem.Errors)
 	}
-	pause := b.stopped(b.call(http.MethodPost, "/api/v1/pauses", fmt.Sprintf(orders[0].body, ""), adminToken), http.StatusCreated)
-	require.Equal(t, http.StatusUnprocessableEntity, b.call(http.MethodDelete, "/api/v1/pauses/"+pause.ID+"?by=vera", "", adminToken).Code)
+	pause := b.stopped(b.call(http.MethodPost, "/api/v1/pauses", fmt.Sprintf(orders[0].body, ""), adminToken),
+		http.StatusCreated)
+	require.Equal(t, http.StatusUnprocessableEntity,
+		b.call(http.MethodDelete, "/api/v1/pauses/"+pause.ID+"?by=vera", "", adminToken).Code)
 	lifted := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+pause.ID, "", adminToken), http.StatusOK)
 	require.Equal(t, "ada", lifted.LiftedBy)
 }

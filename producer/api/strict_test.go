@@ -30,7 +30,8 @@ var bodies = map[string]string{
 
 // path is an operation's path to what is known.
 func (f *fuzzed) path(op operation) string {
-	return strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
+	return strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0],
+		"{run}", f.known["run"][0],
 		"{account_id}", f.known["account_id"][0], "{code}", "unassigned", "{lane}", "normal").Replace(op.path)
 }
 
@@ -39,7 +40,8 @@ func TestRoutes_RefuseEveryBodyThatNobodyCanMean(t *testing.T) {
 	t.Parallel()
 	f := newFuzzed(t)
 	changed := func() [3]int {
-		return [3]int{f.count(f.store.Data, "manual_order"), f.count(f.store.Config, "audit_log"), f.count(f.store.Data, "stop_order")}
+		return [3]int{f.count(f.store.Data, "manual_order"), f.count(f.store.Config, "audit_log"),
+			f.count(f.store.Data, "stop_order")}
 	}
 	before := changed()
 	for _, op := range f.operations() {
@@ -55,7 +57,8 @@ func TestRoutes_RefuseEveryBodyThatNobodyCanMean(t *testing.T) {
 		good, known := bodies[op.OperationId]
 		require.True(t, known, "bodies lacks %s", op.OperationId)
 		first, _, _ := strings.Cut(strings.TrimPrefix(good, "{"), ":")
-		for _, bad := range []string{" ", "null", "[]", "[" + good + "]", good + good, good + " null", `"x"`, "7", good[:len(good)-1], "\xff" + good} {
+		for _, bad := range []string{" ", "null", "[]", "[" + good + "]", good + good, good + " null", `"x"`, "7",
+			good[:len(good)-1], "\xff" + good} {
 			require.Equal(t, http.StatusBadRequest, status(bad), "%s: %s", op.OperationId, bad)
 		}
 		for _, bad := range []string{
@@ -94,27 +97,37 @@ func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
 	b := setup(t, daily())
 	b.account("tulip", "9001", "active", "UTC", "")
 	for body, want := range map[string]fieldError{
-		`{}`:                {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
-		`{"dry_run": true}`: {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
-		`{"accounts": []}`:  {Field: "accounts", Detail: "is empty: want a value, or leave it out"},
-		`{"from": "2026-11-20", "to": "2026-11-20"}`: {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
-		`{"accounts": ["9001"], "accounts": []}`:     {Field: "accounts", Detail: "is given twice: want it once"},
-		`{"Accounts": ["9001"]}`:                     {Field: "Accounts", Detail: `there is no such field: want "accounts", in this case`},
-		`{"accounts": null, "scope": "all"}`:         {Field: "accounts", Detail: "is null: want a list, or leave the field out"},
-		`{"accounts": ["9001"], "scope": "all"}`:     {Field: "scope", Detail: "does not go with accounts: leave one of the two out"},
-		`{"scope": "active"}`:                        {Field: "scope", Detail: `"active" is refused: want "all" for the task's whole scope, or accounts`},
+		`{}`: {Field: "scope",
+			Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"dry_run": true}`: {Field: "scope",
+			Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"accounts": []}`: {Field: "accounts", Detail: "is empty: want a value, or leave it out"},
+		`{"from": "2026-11-20", "to": "2026-11-20"}`: {Field: "scope",
+			Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"accounts": ["9001"], "accounts": []}`: {Field: "accounts", Detail: "is given twice: want it once"},
+		`{"Accounts": ["9001"]}`: {Field: "Accounts",
+			Detail: `there is no such field: want "accounts", in this case`},
+		`{"accounts": null, "scope": "all"}`: {Field: "accounts",
+			Detail: "is null: want a list, or leave the field out"},
+		`{"accounts": ["9001"], "scope": "all"}`: {Field: "scope",
+			Detail: "does not go with accounts: leave one of the two out"},
+		`{"scope": "active"}`: {Field: "scope",
+			Detail: `"active" is refused: want "all" for the task's whole scope, or accounts`},
 	} {
 		require.Equal(t, []fieldError{want}, b.refused(http.MethodPost, dailyRun, body), body)
 	}
 	for _, body := range []string{`{}`, `{"max_subtasks": 5}`} {
-		require.Equal(t, []fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", body), body)
+		require.Equal(t,
+			[]fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}},
+			b.refused(http.MethodPost, "/api/v1/coverage/fill", body), body)
 	}
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 	require.Equal(t, http.StatusAccepted, b.post(dailyRun, `{"scope": "all"}`).Code)
 	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"scope": "all"}`).Code)
 }
 
-// A text or a list that may be left out, and is given with nothing in it, is refused by its name on every route: it may have been lost on its way.
+// A text or a list that may be left out, and is given with nothing in it, is refused by its name on every route: it
+// may have been lost on its way.
 func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
@@ -132,7 +145,8 @@ func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
 				if strings.HasSuffix(path, "/fill") {
 					body = `{"` + field + `": ` + empty + `}`
 				}
-				require.Contains(t, b.refused(http.MethodPost, path, body), fieldError{Field: field, Detail: "is empty: want a value, or leave it out"}, "%s %s", path, body)
+				require.Contains(t, b.refused(http.MethodPost, path, body),
+					fieldError{Field: field, Detail: "is empty: want a value, or leave it out"}, "%s %s", path, body)
 			}
 		}
 	}
@@ -142,6 +156,7 @@ func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
 	}
 	for _, field := range []string{"report", "level"} {
 		body := `{"media": "tulip", "field": "orders", "state": "asked", "` + field + `": ""}`
-		require.Contains(t, b.refused(http.MethodPut, "/api/v1/fields", body), fieldError{Field: field, Detail: "is empty: want a value, or leave it out"})
+		require.Contains(t, b.refused(http.MethodPut, "/api/v1/fields", body),
+			fieldError{Field: field, Detail: "is empty: want a value, or leave it out"})
 	}
 }

@@ -45,10 +45,13 @@ type (
 
 // subtaskStore is what these routes need of the store.
 type subtaskStore interface {
-	RunSubtasks(ctx context.Context, runID int64, f ledger.SubtaskFilter, after ledger.AccountPart, limit int) (page []ledger.Subtask, next *ledger.AccountPart, err error)
-	AccountSubtasks(ctx context.Context, a settings.Account, f ledger.SubtaskFilter, since, until time.Time, after task.Key, limit int) (
+	RunSubtasks(ctx context.Context, runID int64, f ledger.SubtaskFilter, after ledger.AccountPart,
+		limit int) (page []ledger.Subtask, next *ledger.AccountPart, err error)
+	AccountSubtasks(ctx context.Context, a settings.Account, f ledger.SubtaskFilter, since, until time.Time,
+		after task.Key, limit int) (
 		page []ledger.AccountSubtask, next *task.Key, err error)
-	WaitingSubtasks(ctx context.Context, f ledger.WaitingFilter, after ledger.WaitingPlace, limit int) (page []ledger.WaitingSubtask, next *ledger.WaitingPlace, err error)
+	WaitingSubtasks(ctx context.Context, f ledger.WaitingFilter, after ledger.WaitingPlace,
+		limit int) (page []ledger.WaitingSubtask, next *ledger.WaitingPlace, err error)
 	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]ledger.Due, error)
 	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
 	SubtaskLog(ctx context.Context, k task.Key) (ledger.SubtaskLog, error)
@@ -176,7 +179,8 @@ func (a *subtaskRoutes) listAccountSubtasks(
 	if err != nil {
 		return nil, err
 	}
-	return client.AccountSubtasks{Account: describeAccount(account), Since: since, Until: until, Subtasks: shown, Next: next}, nil
+	return client.AccountSubtasks{Account: describeAccount(account), Since: since, Until: until, Subtasks: shown,
+		Next: next}, nil
 }
 
 func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.AccountSubtask) ([]client.Subtask, error) {
@@ -200,8 +204,10 @@ func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.Acco
 	for i := range rows {
 		r := &rows[i]
 		all[i] = client.Subtask{
-			RunID: formatID(r.RunID), Task: r.TaskName, PlannedAt: r.PlannedAt, AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part,
-			State: client.SubtaskState(r.State), Delivery: int64(r.Delivery), Attempts: int64(r.Attempt), Node: r.Node, ErrorClass: r.ErrorClass, Error: r.ErrorText,
+			RunID: formatID(r.RunID), Task: r.TaskName, PlannedAt: r.PlannedAt, AccountID: formatID(r.AccountID),
+			Account: accounts[r.AccountID], Part: r.Part,
+			State: client.SubtaskState(r.State), Delivery: int64(r.Delivery), Attempts: int64(r.Attempt), Node: r.Node,
+			ErrorClass: r.ErrorClass, Error: r.ErrorText,
 			CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Rows: r.Rows, Calls: r.Calls,
 		}
 		if d, ok := due[r.Key]; ok && d.State == r.State {
@@ -230,7 +236,8 @@ func (a *subtaskRoutes) listDue(c *gin.Context, params *client.ListDueParams) (a
 	}
 	next := ""
 	if end != nil {
-		next = httpapi.PageToken(waitingPage{At: end.DueAt.UnixMilli(), Run: end.RunID, Account: end.AccountID, Part: end.Part})
+		next = httpapi.PageToken(waitingPage{At: end.DueAt.UnixMilli(), Run: end.RunID, Account: end.AccountID,
+			Part: end.Part})
 	}
 	shown, err := a.describeWaiting(ctx, rows)
 	if err != nil {
@@ -239,7 +246,8 @@ func (a *subtaskRoutes) listDue(c *gin.Context, params *client.ListDueParams) (a
 	return client.WaitingSubtaskList{Due: shown, Next: next}, nil
 }
 
-func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.WaitingSubtask) ([]client.WaitingSubtask, error) {
+func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.WaitingSubtask) ([]client.WaitingSubtask,
+	error) {
 	accountIDs, runIDs := make([]int64, len(rows)), make([]int64, len(rows))
 	for i := range rows {
 		accountIDs[i], runIDs[i] = rows[i].AccountID, rows[i].RunID
@@ -257,10 +265,13 @@ func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.Waiti
 	for i := range rows {
 		r := &rows[i]
 		all[i] = client.WaitingSubtask{
-			RunID: formatID(r.RunID), AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part, Media: r.Media, Lane: r.Lane,
-			State: client.WaitingState(r.State), Delivery: int64(r.Delivery), Attempts: int64(r.Attempt), DueAt: r.DueAt, Reason: r.Reason,
+			RunID: formatID(r.RunID), AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part,
+			Media: r.Media, Lane: r.Lane,
+			State: client.WaitingState(r.State), Delivery: int64(r.Delivery), Attempts: int64(r.Attempt), DueAt: r.DueAt,
+			Reason: r.Reason,
 		}
-		if of, ok := slices.BinarySearchFunc(runs, r.RunID, func(run ledger.Run, id int64) int { return cmp.Compare(run.ID, id) }); ok {
+		if of, ok := slices.BinarySearchFunc(runs, r.RunID,
+			func(run ledger.Run, id int64) int { return cmp.Compare(run.ID, id) }); ok {
 			all[i].Task = runs[of].TaskName
 		}
 		switch kind, id, _ := strings.Cut(r.WaitsFor, ":"); kind {

@@ -18,9 +18,11 @@ func TestTask_IsDeletedAndItsRunsContinue(t *testing.T) {
 	var before client.Task
 	decode(t, b.get(dailyTask), &before)
 	for n, state := range map[int64]task.RunState{100: task.RunRunning, 101: task.RunSucceeded} {
-		b.addRun(ledger.Run{ID: n, TaskID: 1, TaskName: before.Name, State: state, Total: new(int64(5)), PlannedAt: now, CreatedAt: now})
+		b.addRun(ledger.Run{ID: n, TaskID: 1, TaskName: before.Name, State: state, Total: new(int64(5)), PlannedAt: now,
+			CreatedAt: now})
 	}
-	b.addRun(ledger.Run{ID: 102, TaskID: 2, TaskName: "other", State: task.RunRunning, Total: new(int64(5)), PlannedAt: now, CreatedAt: now})
+	b.addRun(ledger.Run{ID: 102, TaskID: 2, TaskName: "other", State: task.RunRunning, Total: new(int64(5)),
+		PlannedAt: now, CreatedAt: now})
 	require.Equal(t, "1", before.ID)
 	w := b.call(http.MethodDelete, dailyTask, "", adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())

@@ -114,9 +114,11 @@ func (a *taskRoutes) addTask(c *gin.Context, r *client.NewTaskRequest) (any, err
 		ExclusiveMaxSeconds: r.ExclusiveMaxSeconds, FanOutRate: r.FanOutRate, After: r.After,
 	}, &row)
 	ctx := c.Request.Context()
-	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row, func(table settings.TaskTable) error { return a.checkTask(ctx, &row, table) })
+	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row,
+		func(table settings.TaskTable) error { return a.checkTask(ctx, &row, table) })
 	if errors.Is(err, settings.ErrTaskExists) {
-		return nil, httpapi.NewProblem(http.StatusConflict, "There is a task %q already: edit that one, or give this one another name.", row.Name)
+		return nil, httpapi.NewProblem(http.StatusConflict,
+			"There is a task %q already: edit that one, or give this one another name.", row.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -129,7 +131,8 @@ func (a *taskRoutes) editTask(c *gin.Context, request *client.EditTaskRequest) (
 	return a.changeTask(c, "task.edit", func(row settings.TaskRow) (settings.TaskRow, error) {
 		if row.Revision != strconv.FormatInt(request.Revision, 10) {
 			return row, httpapi.NewProblem(http.StatusConflict,
-				"The task %q has the revision %s by now, not %d: somebody else has changed it. Read it again, and decide anew.", row.Name, row.Revision, request.Revision)
+				"The task %q has the revision %s by now, not %d: somebody else has changed it. Read it again, and decide anew.",
+				row.Name, row.Revision, request.Revision)
 		}
 		putTask(request, &row)
 		return row, nil
@@ -147,7 +150,8 @@ func (a *taskRoutes) switchTask(action string, enabled bool) func(c *gin.Context
 }
 
 // changeTask saves a change of a task and has it take effect. A row that is switched off need not be good.
-func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(settings.TaskRow) (settings.TaskRow, error)) (any, error) {
+func (a *taskRoutes) changeTask(c *gin.Context, action string,
+	change func(settings.TaskRow) (settings.TaskRow, error)) (any, error) {
 	name, ctx := c.Param("name"), c.Request.Context()
 	var row settings.TaskRow
 	err := a.store.EditTask(ctx, a.editor(c, action), name,
@@ -211,7 +215,8 @@ func (a *taskRoutes) checkTask(ctx context.Context, row *settings.TaskRow, table
 	return errs.Err()
 }
 
-// answerTask has a change take effect here at once, and answers with the task; the other producers follow within seconds.
+// answerTask has a change take effect here at once, and answers with the task; the other producers follow within
+// seconds.
 func (a *taskRoutes) answerTask(c *gin.Context, status int, name string) (any, error) {
 	ctx := c.Request.Context()
 	if err := a.producer.Reload(ctx); err != nil {

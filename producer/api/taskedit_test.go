@@ -63,15 +63,18 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	other := b.another()
-	w := b.call(http.MethodPost, tasksPath, `{"name": "tulip.adgroup.often", "media": "tulip", "handler": "tulip.adgroup", "cron": "* * * * * *",
+	w := b.call(http.MethodPost, tasksPath,
+		`{"name": "tulip.adgroup.often", "media": "tulip", "handler": "tulip.adgroup", "cron": "* * * * * *",
 	  "timeout_seconds": 60, "lane": "important"}`, adminToken)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
 	require.Equal(t, tasksPath+"/tulip.adgroup.often", w.Header().Get("Location"))
 	require.Equal(t, b.withoutTicks(w.Body.String()), b.withoutTicks(b.get(w.Header().Get("Location"))))
 	task := b.shown(w.Header().Get("Location"))
-	require.Equal(t, shownTask{Name: "tulip.adgroup.often", Status: "good", Enabled: true, Cron: "* * * * * *", RetryMax: 5, Timeout: 60, Revision: 1}, task)
+	require.Equal(t, shownTask{Name: "tulip.adgroup.often", Status: "good", Enabled: true, Cron: "* * * * * *",
+		RetryMax: 5, Timeout: 60, Revision: 1}, task)
 
-	require.Eventually(t, func() bool { return taskOf(other, task.Name).Usable }, 20*time.Second, 20*time.Millisecond, "the other producer has it within seconds")
+	require.Eventually(t, func() bool { return taskOf(other, task.Name).Usable }, 20*time.Second, 20*time.Millisecond,
+		"the other producer has it within seconds")
 	require.Eventually(t, func() bool {
 		b.topics.mu.Lock()
 		defer b.topics.mu.Unlock()
@@ -83,7 +86,8 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 	require.Contains(t, b.problem(again).Detail, "edit that one, or give this one another name")
 	log := b.auditText()
 	require.Len(t, log, 1)
-	require.Contains(t, log[0], `ada task.create cron_task/tulip.adgroup.often  > {"name":"tulip.adgroup.often","media":"tulip"`)
+	require.Contains(t, log[0],
+		`ada task.create cron_task/tulip.adgroup.often  > {"name":"tulip.adgroup.often","media":"tulip"`)
 }
 
 func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
@@ -104,19 +108,25 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 				{Field: "retry_max", Detail: `"500" is refused: want a whole number from 0 to 100`},
 			},
 		},
-		{"a cron that is none", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "every day"}`, []fieldError{{Field: "cron", Detail: `"every day" is refused: want five fields`}}},
+		{"a cron that is none", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "every day"}`,
+			[]fieldError{{Field: "cron", Detail: `"every day" is refused: want five fields`}}},
 		{"a step beyond its field", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "*/90 * * * *"}`,
 			[]fieldError{{Field: "cron", Detail: `"*/90 * * * *" is refused: want a step below 60 in the minute "*/90"`}}},
 		{"a task that is not there", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["none"]}`,
 			[]fieldError{{Field: "after", Detail: `"none" is refused: want names of tasks: there is none called none`}}},
 		{"itself", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["tulip.report_daily.account"]}`,
 			[]fieldError{{Field: "after", Detail: `"tulip.report_daily.account" is refused: want other tasks`}}},
-		{"what is too long for its column", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "` + strings.Repeat("1,", 70) + `1 * * * *"}`,
+		{"what is too long for its column", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "` +
+			strings.Repeat("1,", 70) + `1 * * * *"}`,
 			[]fieldError{{Field: "cron", Detail: "has 149 characters: want up to 128"}}},
-		{"no revision", http.MethodPatch, dailyTask, `{"cron": "5 * * * *"}`, []fieldError{{Field: "revision", Detail: "is missing: want the revision with which "}}},
-		{"a field that is none", http.MethodPatch, dailyTask, `{"revision": 1, "crom": "5 * * * *"}`, []fieldError{{Field: "crom", Detail: "there is no such field"}}},
-		{"a name, which stays", http.MethodPatch, dailyTask, `{"revision": 1, "name": "other"}`, []fieldError{{Field: "name", Detail: "there is no such field"}}},
-		{"a text for a number", http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": "5"}`, []fieldError{{Field: "retry_max", Detail: "want a number, got string"}}},
+		{"no revision", http.MethodPatch, dailyTask, `{"cron": "5 * * * *"}`,
+			[]fieldError{{Field: "revision", Detail: "is missing: want the revision with which "}}},
+		{"a field that is none", http.MethodPatch, dailyTask, `{"revision": 1, "crom": "5 * * * *"}`,
+			[]fieldError{{Field: "crom", Detail: "there is no such field"}}},
+		{"a name, which stays", http.MethodPatch, dailyTask, `{"revision": 1, "name": "other"}`,
+			[]fieldError{{Field: "name", Detail: "there is no such field"}}},
+		{"a text for a number", http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": "5"}`,
+			[]fieldError{{Field: "retry_max", Detail: "want a number, got string"}}},
 	}
 	for _, test := range tests {
 		w := b.call(test.method, test.path, test.body, adminToken)
@@ -137,7 +147,9 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 func TestTask_ThatWouldWaitForItselfIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	w := b.call(http.MethodPost, tasksPath, `{"name": "second", "media": "tulip", "handler": "tulip.adgroup", "after": ["tulip.report_daily.account"]}`, adminToken)
+	w := b.call(http.MethodPost, tasksPath,
+		`{"name": "second", "media": "tulip", "handler": "tulip.adgroup", "after": ["tulip.report_daily.account"]}`,
+		adminToken)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["second"]}`, adminToken)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
@@ -149,13 +161,15 @@ func TestTask_IsEditedByWhoHasReadItLast(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	other := b.another()
-	w := b.call(http.MethodPatch, dailyTask, `{"revision": 1, "cron": "5 * * * *", "params": {"level": "account", "days": 3}, "retry_max": 2}`, adminToken)
+	w := b.call(http.MethodPatch, dailyTask,
+		`{"revision": 1, "cron": "5 * * * *", "params": {"level": "account", "days": 3}, "retry_max": 2}`, adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	task := b.shown(dailyTask)
 	require.Equal(t, "5 * * * *", task.Cron, "at once")
 	require.Equal(t, map[string]any{"level": "account", "days": 3.0}, task.Params)
 	require.EqualValues(t, 2, task.Revision)
-	require.Eventually(t, func() bool { return taskOf(other, task.Name).Revision == 2 }, 20*time.Second, 20*time.Millisecond, "elsewhere within seconds")
+	require.Eventually(t, func() bool { return taskOf(other, task.Name).Revision == 2 }, 20*time.Second,
+		20*time.Millisecond, "elsewhere within seconds")
 
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": 9}`, adminToken)
 	require.Equal(t, http.StatusConflict, w.Code)
@@ -189,7 +203,8 @@ func TestTask_ACronThatIsProbablyNotMeantIsWarnedOf(t *testing.T) {
 	require.Equal(t, []string{warning}, task.Warnings)
 
 	// Rows that are edited by SQL are judged in the same way.
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/50 3 * * *', revision = 7").Error)
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/50 3 * * *', revision = 7").Error)
 	var reload struct {
 		Bad      []struct{ Name string }
 		Warnings []struct {
@@ -201,7 +216,8 @@ func TestTask_ACronThatIsProbablyNotMeantIsWarnedOf(t *testing.T) {
 	require.Empty(t, reload.Bad)
 	require.Len(t, reload.Warnings, 1)
 	require.Contains(t, reload.Warnings[0].Warnings[0], `minute "*/50"`)
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/60 3 * * *', revision = 8").Error)
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/60 3 * * *', revision = 8").Error)
 	decode(t, b.post(tasksPath+"/reload", "").Body.String(), &reload)
 	require.Len(t, reload.Bad, 1)
 	require.Equal(t, "last_good", b.shown(dailyTask).Status, "the row runs on as it last was good")
@@ -218,7 +234,8 @@ func TestTask_AnEditThatChangesNothingLeavesNoEntry(t *testing.T) {
 		return n
 	}
 	before := entries()
-	for _, body := range []string{`{"revision": 2}`, `{"revision": 2, "params": {"days": 3, "level": "account"}}`, `{"revision": 2, "params": { "level":"account","days" : 3 }, "enabled": true}`} {
+	for _, body := range []string{`{"revision": 2}`, `{"revision": 2, "params": {"days": 3, "level": "account"}}`,
+		`{"revision": 2, "params": { "level":"account","days" : 3 }, "enabled": true}`} {
 		w = b.call(http.MethodPatch, dailyTask, body, adminToken)
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		require.EqualValues(t, 2, b.shown(dailyTask).Revision, body)
@@ -243,11 +260,13 @@ func TestTask_IsSwitchedOffAndOn(t *testing.T) {
 	}, b.auditText())
 }
 
-// A row that somebody spoilt by SQL can be switched off as it is, and put right by an edit that names the revision of the row.
+// A row that somebody spoilt by SQL can be switched off as it is, and put right by an edit that names the revision of
+// the row.
 func TestTask_ABadRowIsSwitchedOffAndPutRight(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = 'garbage', revision = 5").Error)
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = 'garbage', revision = 5").Error)
 	require.Equal(t, http.StatusOK, b.post(tasksPath+"/reload", "").Code)
 	task := b.shown(dailyTask)
 	require.Equal(t, "last_good", task.Status)
@@ -256,7 +275,8 @@ func TestTask_ABadRowIsSwitchedOffAndPutRight(t *testing.T) {
 
 	require.Equal(t, http.StatusOK, b.post(dailyTask+"/disable", "").Code)
 	require.False(t, b.shown(dailyTask).Enabled)
-	require.Equal(t, http.StatusUnprocessableEntity, b.post(dailyTask+"/enable", "").Code, "not on, as long as it cannot be used")
+	require.Equal(t, http.StatusUnprocessableEntity, b.post(dailyTask+"/enable", "").Code,
+		"not on, as long as it cannot be used")
 	w := b.call(http.MethodPatch, dailyTask, `{"revision": 6, "cron": "5 * * * *", "enabled": true}`, adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	task = b.shown(dailyTask)
@@ -271,8 +291,10 @@ func TestAudit_TellsOfEditsBySQLOnceWhoeverLeads(t *testing.T) {
 	b := setupLive(t)
 	require.Equal(t, http.StatusOK, b.post(tasksPath+"/reload", "").Code, "the rows are known")
 	b.first.Stop() // Its own look, soon after it came to lead, could still find the edits.
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE lane SET pool_size = 11 WHERE name = 'normal'").Error)
-	require.Equal(t, http.StatusOK, b.call(http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": 2}`, adminToken).Code)
+	require.NoError(t,
+		b.store.Config.Writer(t.Context()).Exec("UPDATE lane SET pool_size = 11 WHERE name = 'normal'").Error)
+	require.Equal(t, http.StatusOK, b.call(http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": 2}`,
+		adminToken).Code)
 	second := b.another() // A new leader looks at once.
 	require.Eventually(t, func() bool { return len(b.auditText()) == 3 }, 30*time.Second, 20*time.Millisecond)
 	second.Stop()

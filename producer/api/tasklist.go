@@ -40,7 +40,8 @@ func (l taskList) inPath(c *gin.Context) (producer.Task, error) {
 	t, known := l.named(name)
 	if !known {
 		return t, httpapi.NewProblem(http.StatusNotFound,
-			"There is no task %q: the list of tasks has those that there are. If its row was just written, have the tasks reloaded.", name)
+			"There is no task %q: the list of tasks has those that there are. If its row was just written, have the tasks "+
+				"reloaded.", name)
 	}
 	return t, nil
 }

@@ -41,8 +41,10 @@ type taskStore interface {
 	RecordSQLEdits(ctx context.Context, after int64) (next int64, err error)
 	OrderReload(ctx context.Context, actor string) error
 	AddTask(ctx context.Context, e settings.Editor, row settings.TaskRow, check func(settings.TaskTable) error) error
-	EditTask(ctx context.Context, e settings.Editor, name string, change func(settings.TaskRow) (settings.TaskRow, error), check func(settings.TaskTable) error) error
-	DeleteTask(ctx context.Context, e settings.Editor, name string, check func(settings.TaskTable) error) (settings.TaskRow, error)
+	EditTask(ctx context.Context, e settings.Editor, name string, change func(settings.TaskRow) (settings.TaskRow, error),
+		check func(settings.TaskTable) error) error
+	DeleteTask(ctx context.Context, e settings.Editor, name string,
+		check func(settings.TaskTable) error) (settings.TaskRow, error)
 }
 
 // taskRoutes are the tasks: what they are, and their changes.
@@ -85,7 +87,8 @@ func taskAnswer(t client.Task) any {
 		return t
 	}
 	return client.TaskState{
-		ID: t.ID, Name: t.Name, Status: t.Status, Errors: t.Errors, Warnings: t.Warnings, RowRevision: t.RowRevision, NextTicks: t.NextTicks, LastTicks: t.LastTicks,
+		ID: t.ID, Name: t.Name, Status: t.Status, Errors: t.Errors, Warnings: t.Warnings, RowRevision: t.RowRevision,
+		NextTicks: t.NextTicks, LastTicks: t.LastTicks,
 	}
 }
 
@@ -119,7 +122,8 @@ func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]client.
 			if !made {
 				state = statePending
 			}
-			all[i].LastTicks = append(all[i].LastTicks, client.Tick{PlannedAt: tick.PlannedAt, MadeAt: tick.MadeAt, RunID: formatID(tick.RunID), State: state})
+			all[i].LastTicks = append(all[i].LastTicks, client.Tick{PlannedAt: tick.PlannedAt, MadeAt: tick.MadeAt,
+				RunID: formatID(tick.RunID), State: state})
 		}
 	}
 	return all, nil
@@ -127,7 +131,8 @@ func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]client.
 
 func describe(t producer.Task, now time.Time) client.Task {
 	j := client.Task{
-		ID: formatID(t.ID), Name: t.Name, Status: statusGood, Warnings: t.Warnings, NextTicks: []time.Time{}, LastTicks: []client.Tick{},
+		ID: formatID(t.ID), Name: t.Name, Status: statusGood, Warnings: t.Warnings, NextTicks: []time.Time{},
+		LastTicks: []client.Tick{},
 	}
 	for _, e := range t.Errors {
 		j.Errors = append(j.Errors, client.RowError{Field: e.Key, Value: e.Value, Want: e.Want})
@@ -140,8 +145,10 @@ func describe(t producer.Task, now time.Time) client.Task {
 	if len(t.Errors) > 0 {
 		j.Status = statusLastGood
 	}
-	j.Enabled, j.Media, j.Handler, j.Params, j.Cron, j.Timezone, j.Lane, j.Scope = t.Enabled, t.Media, t.Handler, t.Params, t.Cron, t.Timezone, t.Lane, t.Scope
-	j.TimeoutSeconds, j.TTLSeconds, j.RetryMax, j.RetryBaseSeconds = seconds(t.Timeout), seconds(t.TTL), int64(t.RetryMax), seconds(t.RetryBase)
+	j.Enabled, j.Media, j.Handler, j.Params, j.Cron, j.Timezone, j.Lane, j.Scope = t.Enabled, t.Media, t.Handler, t.Params,
+		t.Cron, t.Timezone, t.Lane, t.Scope
+	j.TimeoutSeconds, j.TTLSeconds, j.RetryMax, j.RetryBaseSeconds = seconds(t.Timeout), seconds(t.TTL), int64(t.RetryMax),
+		seconds(t.RetryBase)
 	j.Overlap, j.Concurrency, j.ExclusiveMaxSeconds = string(t.Overlap), string(t.Concurrency), seconds(t.ExclusiveMax)
 	j.CatchUp, j.CatchUpWindowSeconds = string(t.CatchUp), seconds(t.CatchUpWindow)
 	j.CatchUpOrder, j.CatchUpSpreadSeconds = string(t.CatchUpOrder), seconds(t.CatchUpSpread)
@@ -169,7 +176,8 @@ func (a *taskRoutes) reloadTasks(c *gin.Context) (any, error) {
 }
 
 func compare(before, after []producer.Task) client.Reload {
-	result := client.Reload{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []client.BadTask{}, Warnings: []client.TaskWarnings{}}
+	result := client.Reload{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []client.BadTask{},
+		Warnings: []client.TaskWarnings{}}
 	gone := map[int64]task.Task{}
 	for _, t := range before {
 		if t.Usable {

@@ -18,7 +18,8 @@ import (
 func (b *bench) addTick(taskID int64, plannedAt time.Time, state task.RunState) int64 {
 	b.t.Helper()
 	id := task.NewRunID(plannedAt)
-	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)",
+	err := b.store.Data.Writer(b.t.Context()).Exec(
+		"INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)",
 		taskID, sqldb.At(plannedAt), id, sqldb.At(plannedAt.Add(time.Second))).Error
 	require.NoError(b.t, err)
 	if state != "" {
@@ -48,11 +49,16 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 	   "exclusive_max_seconds": 60, "fan_out_rate": 0, "revision": 3,
 	   "next_ticks": ["2026-11-21T10:40:00Z", "2026-11-21T10:50:00Z", "2026-11-21T11:00:00Z", "2026-11-21T11:10:00Z", "2026-11-21T11:20:00Z"],
 	   "last_ticks": [
-	     {"planned_at": "2026-11-21T10:30:00Z", "made_at": "2026-11-21T10:30:01Z", "run_id": "`+ids[6]+`", "state": "pending"},
-	     {"planned_at": "2026-11-21T10:20:00Z", "made_at": "2026-11-21T10:20:01Z", "run_id": "`+ids[5]+`", "state": "succeeded"},
-	     {"planned_at": "2026-11-21T10:10:00Z", "made_at": "2026-11-21T10:10:01Z", "run_id": "`+ids[4]+`", "state": "succeeded"},
-	     {"planned_at": "2026-11-21T10:00:00Z", "made_at": "2026-11-21T10:00:01Z", "run_id": "`+ids[3]+`", "state": "succeeded"},
-	     {"planned_at": "2026-11-21T09:50:00Z", "made_at": "2026-11-21T09:50:01Z", "run_id": "`+ids[2]+`", "state": "succeeded"}]},
+	     {"planned_at": "2026-11-21T10:30:00Z", "made_at": "2026-11-21T10:30:01Z", "run_id": "`+ids[6]+
+		`", "state": "pending"},
+	     {"planned_at": "2026-11-21T10:20:00Z", "made_at": "2026-11-21T10:20:01Z", "run_id": "`+ids[5]+
+		`", "state": "succeeded"},
+	     {"planned_at": "2026-11-21T10:10:00Z", "made_at": "2026-11-21T10:10:01Z", "run_id": "`+ids[4]+
+		`", "state": "succeeded"},
+	     {"planned_at": "2026-11-21T10:00:00Z", "made_at": "2026-11-21T10:00:01Z", "run_id": "`+ids[3]+
+		`", "state": "succeeded"},
+	     {"planned_at": "2026-11-21T09:50:00Z", "made_at": "2026-11-21T09:50:01Z", "run_id": "`+ids[2]+
+		`", "state": "succeeded"}]},
 	  {"id": "2", "name": "b.off", "status": "good", "enabled": false, "media": "tulip", "handler": "tulip.adgroup",
 	   "cron": "*/10 * * * *", "timezone": "Asia/Shanghai", "lane": "normal", "scope": "active",
 	   "timeout_seconds": 300, "ttl_seconds": 0, "retry_max": 5, "retry_base_seconds": 10, "overlap": "skip", "catch_up": "latest",
@@ -63,13 +69,15 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 
 func TestTask_OfABadRowTellsAllThatIsWrongAndWhatRuns(t *testing.T) {
 	t.Parallel()
-	errs := []*config.FieldError{{Key: "cron", Value: "garbage", Want: "five fields"}, {Key: "lane", Value: "fast", Want: "a row of lane"}}
+	errs := []*config.FieldError{{Key: "cron", Value: "garbage", Want: "five fields"},
+		{Key: "lane", Value: "fast", Want: "a row of lane"}}
 	before := good(1, "was.good", "tulip.adgroup", "")
 	before.Errors = errs
 	b := setup(t, before, producer.Task{Task: task.Task{ID: 2, Name: "never.good"}, Errors: errs})
 	const wrong = `[{"field": "cron", "value": "garbage", "want": "five fields"}, {"field": "lane", "value": "fast", "want": "a row of lane"}]`
 
-	require.JSONEq(t, `{"id": "2", "name": "never.good", "status": "unusable", "errors": `+wrong+`, "next_ticks": [], "last_ticks": []}`,
+	require.JSONEq(t, `{"id": "2", "name": "never.good", "status": "unusable", "errors": `+wrong+
+		`, "next_ticks": [], "last_ticks": []}`,
 		b.get("/api/v1/tasks/never.good"))
 
 	var got map[string]any
@@ -81,19 +89,23 @@ func TestTask_OfABadRowTellsAllThatIsWrongAndWhatRuns(t *testing.T) {
 
 	w := b.call(http.MethodGet, "/api/v1/tasks/none", "", viewerToken)
 	require.Equal(t, http.StatusNotFound, w.Code)
-	require.Equal(t, `There is no task "none": the list of tasks has those that there are. If its row was just written, have the tasks reloaded.`,
+	require.Equal(t,
+		`There is no task "none": the list of tasks has those that there are. If its row was just written, have the tasks reloaded.`,
 		b.problem(w).Detail)
-	require.Equal(t, []fieldError{{Field: "name", Detail: "this route takes no parameters"}}, b.refused(http.MethodGet, "/api/v1/tasks?name=x", ""))
+	require.Equal(t, []fieldError{{Field: "name", Detail: "this route takes no parameters"}},
+		b.refused(http.MethodGet, "/api/v1/tasks?name=x", ""))
 }
 
 func TestReload_TellsWhatChangedAndTellsTheOtherProducers(t *testing.T) {
 	t.Parallel()
-	kept, changed, broken := good(1, "kept", "tulip.adgroup", ""), good(2, "changed", "tulip.adgroup", ""), good(3, "broken", "tulip.adgroup", "")
+	kept, changed, broken := good(1, "kept", "tulip.adgroup", ""), good(2, "changed", "tulip.adgroup", ""),
+		good(3, "broken", "tulip.adgroup", "")
 	b := setup(t, kept, changed, broken, good(4, "removed", "tulip.adgroup", ""))
 	b.producer.reload = func() []producer.Task {
 		changed.Cron = "5 * * * *"
 		broken.Errors = []*config.FieldError{{Key: "timezone", Value: "Mars", Want: "a zone"}}
-		never := producer.Task{Task: task.Task{ID: 6, Name: "a.new.bad.one"}, Errors: []*config.FieldError{{Key: "name", Want: "a name"}}}
+		never := producer.Task{Task: task.Task{ID: 6, Name: "a.new.bad.one"},
+			Errors: []*config.FieldError{{Key: "name", Want: "a name"}}}
 		return []producer.Task{kept, changed, broken, good(5, "added", "tulip.adgroup", ""), never}
 	}
 	w := b.post("/api/v1/tasks/reload", "")

@@ -33,9 +33,12 @@ func TestOrder_OfADatabaseThatTakesNoMore(t *testing.T) {
 		hold   int // connections of the user that are open, beside those of the pool
 		want   string
 	}{
-		"the user has as many connections as it may": {limits: "MAX_USER_CONNECTIONS 2", grants: "ALL", hold: 2, want: "Error 1226 (42000)"},
-		"the user has opened as many an hour":        {limits: "MAX_CONNECTIONS_PER_HOUR 1", grants: "ALL", hold: 1, want: "Error 1226 (42000)"},
-		"the user lacks a right":                     {limits: "MAX_USER_CONNECTIONS 0", grants: "SELECT", want: "Error 1142 (42000): INSERT command denied"},
+		"the user has as many connections as it may": {limits: "MAX_USER_CONNECTIONS 2", grants: "ALL", hold: 2,
+			want: "Error 1226 (42000)"},
+		"the user has opened as many an hour": {limits: "MAX_CONNECTIONS_PER_HOUR 1", grants: "ALL", hold: 1,
+			want: "Error 1226 (42000)"},
+		"the user lacks a right": {limits: "MAX_USER_CONNECTIONS 0", grants: "SELECT",
+			want: "Error 1142 (42000): INSERT command denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

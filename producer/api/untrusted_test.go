@@ -51,16 +51,20 @@ func TestUntrusted_ListsTheDaysOfAllAccounts(t *testing.T) {
 		b.addCoverage(one, "report_daily", "account", d, results.Complete, nil)
 	}
 	data := b.store.Data.Writer(t.Context())
-	require.NoError(t, data.Exec("UPDATE coverage SET state = 'suspect', note = 'no rows', run_id = 77 WHERE day = '2026-11-18'").Error)
+	require.NoError(t,
+		data.Exec("UPDATE coverage SET state = 'suspect', note = 'no rows', run_id = 77 WHERE day = '2026-11-18'").Error)
 	b.addCoverage(two, "report_hourly", "account", "2026-11-10", results.Partial, nil)
 	b.addCoverage(two, "adgroup", "adgroup", day.Epoch, results.Partial, nil)
 	for _, metric := range []string{"cost", "impressions"} {
-		require.NoError(t, data.Exec("INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value,"+
-			" first_seen_at, last_seen_at, pulled_again_run_id, state) VALUES (?, '2026-11-20', 'adgroup', ?, 'tulip', 5, 4, ?, ?, 78, 'open')",
-			one, metric, sqldb.At(now), sqldb.At(now)).Error)
+		require.NoError(t,
+			data.Exec("INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value,"+
+				" first_seen_at, last_seen_at, pulled_again_run_id, state) VALUES (?, '2026-11-20', 'adgroup', ?, 'tulip', 5, 4, "+
+				"?, ?, 78, 'open')",
+				one, metric, sqldb.At(now), sqldb.At(now)).Error)
 	}
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec(
-		"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-11-01', '2026-11-15', 'chess', 'ios')", two).Error)
+		"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-11-01', '2026-11-15', "+
+			"'chess', 'ios')", two).Error)
 
 	want := []string{
 		"9001 2026-11-18 report_daily account suspect", "9001 2026-11-19 report_daily account early",
@@ -78,7 +82,8 @@ func TestUntrusted_ListsTheDaysOfAllAccounts(t *testing.T) {
 	var page untrusted
 	decode(t, b.get("/api/v1/coverage/untrusted"), &page)
 	require.Equal(t, []string{"2026-10-23", "2026-11-21"}, []string{page.From, page.To})
-	require.Equal(t, []string{"no rows", "it was last pulled before it had settled", "it was never pulled, and tulip.back reaches back to it",
+	require.Equal(t, []string{"no rows", "it was last pulled before it had settled",
+		"it was never pulled, and tulip.back reaches back to it",
 		"cost and 1 more figure of the account are not the sum of the level adgroup", "its pages did not agree"},
 		[]string{page.Days[0].Why, page.Days[1].Why, page.Days[2].Why, page.Days[3].Why, page.Days[4].Why})
 	require.Equal(t, []string{"77", "78"}, []string{page.Days[0].RunID, page.Days[3].RunID})

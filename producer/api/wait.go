@@ -140,8 +140,10 @@ func (a *waitRoutes) waitOf(ctx context.Context, run *ledger.Run, key task.Key) 
 		return nil, err
 	}
 	w := &client.Wait{
-		RunID: strconv.FormatInt(key.RunID, 10), AccountID: key.AccountID, Part: key.Part, Task: run.TaskName, Media: run.Media, Lane: run.Settings.Lane,
-		State: client.SubtaskState(log.State), Attempt: int64(log.Attempt), Node: log.Node, Limits: []client.Limit{}, Pauses: []client.PausedPoint{},
+		RunID: strconv.FormatInt(key.RunID, 10), AccountID: key.AccountID, Part: key.Part, Task: run.TaskName,
+		Media: run.Media, Lane: run.Settings.Lane,
+		State: client.SubtaskState(log.State), Attempt: int64(log.Attempt), Node: log.Node, Limits: []client.Limit{},
+		Pauses: []client.PausedPoint{},
 	}
 	if log.State.Open() {
 		w.Reason, w.ExpectedAt, err = a.store.WaitOf(ctx, key)

@@ -40,15 +40,21 @@ func TestAccountWaits_AreThoseOfItsOpenSubtasks(t *testing.T) {
 	require.Len(t, all.Subtasks, 2)
 	require.False(t, all.More)
 	first, second := all.Subtasks[0], all.Subtasks[1]
-	require.Equal(t, []any{id(newer), "gone", "w", "deferred", now.Add(2 * time.Minute)}, []any{first.RunID, first.Task, first.Part, first.State, first.ExpectedAt}, "the newest run first")
-	require.Equal(t, []any{id(older), dailyName, "retrying", "the platform is busy"}, []any{second.RunID, second.Task, second.State, second.Reason})
+	require.Equal(t, []any{id(newer), "gone", "w", "deferred", now.Add(2 * time.Minute)},
+		[]any{first.RunID, first.Task, first.Part, first.State, first.ExpectedAt}, "the newest run first")
+	require.Equal(t, []any{id(older), dailyName, "retrying", "the platform is busy"},
+		[]any{second.RunID, second.Task, second.State, second.Reason})
 	decode(t, b.get(path+"?task="+dailyName), &some)
 	require.Len(t, some.Subtasks, 1)
 	require.Equal(t, id(older), some.Subtasks[0].RunID)
-	require.Equal(t, []fieldError{{Field: "task", Detail: `"nobody" is refused: want the name of a task, as the list of tasks has it`}}, b.refused(http.MethodGet, path+"?task=nobody", ""))
+	require.Equal(t,
+		[]fieldError{{Field: "task", Detail: `"nobody" is refused: want the name of a task, as the list of tasks has it`}},
+		b.refused(http.MethodGet, path+"?task=nobody", ""))
 
 	for part := range 60 {
-		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(newer)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, 'waiting', 1, 0, '2026-11-21 09:30:00')",
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(newer)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, 'waiting', 1, 0, '2026-11-21 "+
+			"09:30:00')",
 			newer, one, part).Error
 		require.NoError(t, err)
 	}

@@ -43,7 +43,8 @@ func (l *accountItems) attendUnassigned(context.Context) error {
 	return nil
 }
 
-// attendGames names the accounts that belong to games nobody knows: a slip of the pen in a row that somebody wrote by SQL.
+// attendGames names the accounts that belong to games nobody knows: a slip of the pen in a row that somebody wrote by
+// SQL.
 func (l *accountItems) attendGames(ctx context.Context) error {
 	wrong, err := l.store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupLooked)
 	if err != nil {

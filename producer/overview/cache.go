@@ -35,8 +35,8 @@ type Cache struct {
 // NewCache makes a cache of what read gives.
 func NewCache(read func(ctx context.Context) Overview) *Cache { return &Cache{read: read} }
 
-// Get returns an overview that is a few seconds old at the most, where the tables can be read so fast. Where they cannot be read, the last figures that were
-// there come with their moment, and Troubles say why they are no newer.
+// Get returns an overview that is a few seconds old at the most, where the tables can be read so fast. Where they
+// cannot be read, the last figures that were there come with their moment, and Troubles say why they are no newer.
 func (c *Cache) Get(ctx context.Context) Overview { return c.within(ctx, patience) }
 
 // Await is Get for who has time: it waits for a read however long that takes.

@@ -67,9 +67,11 @@ func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
 				<-time.After(time.Minute)
 			}
 			if away.Load() {
-				return overview.Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: "tables", Why: "gone"}}, Limits: []client.LimitOverview{{Media: "now"}}}}
+				return overview.Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: "tables", Why: "gone"}},
+					Limits: []client.LimitOverview{{Media: "now"}}}}
 			}
-			return overview.Overview{Overview: client.Overview{At: time.Now(), Media: []client.MediaOverview{{Name: "tulip"}}, Limits: []client.LimitOverview{{Media: "then"}}}}
+			return overview.Overview{Overview: client.Overview{At: time.Now(), Media: []client.MediaOverview{{Name: "tulip"}},
+				Limits: []client.LimitOverview{{Media: "then"}}}}
 		})
 		first := c.Get(t.Context())
 		away.Store(true)

@@ -32,7 +32,8 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 		return err
 	}
 	looked := len(newest)
-	l.attendHealed(slices.DeleteFunc(slices.Clone(newest), func(d dead.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
+	l.attendHealed(slices.DeleteFunc(slices.Clone(newest), func(d dead.DeadSubtask) bool { return !isHealed[d.Key] }),
+		looked)
 	newest = slices.DeleteFunc(newest, func(d dead.DeadSubtask) bool { return isHealed[d.Key] })
 	names := map[int64]string{}
 	tasks := l.tasks
@@ -74,7 +75,8 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 	return nil
 }
 
-// attendHealed lists dead subtasks whose days were pulled whole since they died: they need nobody, and go after their retention.
+// attendHealed lists dead subtasks whose days were pulled whole since they died: they need nobody, and go after their
+// retention.
 func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
 	byMedia := map[string][]dead.DeadSubtask{}
 	for _, d := range healed {
@@ -83,8 +85,10 @@ func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
 	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
 		group := byMedia[media]
 		a := item{Attention: client.Attention{Kind: "healed", Severity: Note, Media: media,
-			Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") + " healed", AtLeast: looked == groupLooked,
-			Cause:   "All that they were to pull has been pulled whole since they failed. The newest error was: " + sentence(group[0].ErrorText),
+			Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") +
+				" healed", AtLeast: looked == groupLooked,
+			Cause: "All that they were to pull has been pulled whole since they failed. The newest error was: " +
+				sentence(group[0].ErrorText),
 			Remedy:  "Nothing is to be done: they are dropped after retention.healed_days.",
 			Command: "adsync dead list --rows --media " + media, Since: group[len(group)-1].DeadAt}}
 		for i := range group {

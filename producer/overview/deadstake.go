@@ -17,14 +17,16 @@ const DeadLooked = 1000
 
 // deadStore reads dead subtasks, and which of them are healed.
 type deadStore interface {
-	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) ([]dead.DeadSubtask, dead.DeadPlace, error)
+	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) ([]dead.DeadSubtask, dead.DeadPlace,
+		error)
 	Healed(ctx context.Context, rows []dead.DeadSubtask) (map[task.Key]bool, error)
 	Glance(ctx context.Context, look func(*storeoverview.Glance) error) error
 }
 
 // StakeOfDead counts, of the dead subtasks of a filter that died last, those that need somebody, and the healed ones by
 // error print too. What accounts spent is that of the last day before now that is known.
-func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.Time) (stake client.DeadStake, healedOf map[string]int64, err error) {
+func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.Time) (stake client.DeadStake,
+	healedOf map[string]int64, err error) {
 	rows, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, DeadLooked)
 	if err != nil {
 		return stake, nil, err

@@ -40,12 +40,16 @@ func (l *differenceItems) attendDifferences(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int { return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.level, b.level)) })
+	keys := slices.SortedFunc(maps.Keys(groups), func(a,
+		b key) int {
+		return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.level, b.level))
+	})
 	for _, k := range keys {
 		a := item{Attention: client.Attention{Kind: "difference", Severity: Warn, Media: k.media,
 			Title: "Accounts' figures are not the sums of their " + k.level + "s", MoneyOf: "apart in cost",
 			AtLeast: len(rows) == groupLooked,
-			Remedy:  "Both levels were pulled again, and it stayed so. Compare with the platform's console, and pull the days again.",
+			Remedy: "Both levels were pulled again, and it stayed so. Compare with the platform's console, and pull the days " +
+				"again.",
 			Command: "adsync reconcile --media " + k.media}}
 		apart, metrics, days := map[string]int64{}, map[string]bool{}, map[day.Day]bool{}
 		for i := range groups[k] {
@@ -61,7 +65,8 @@ func (l *differenceItems) attendDifferences(ctx context.Context) error {
 		}
 		a.count()
 		a.Money = moneyOf(apart)
-		a.Cause = fmt.Sprintf("What differs: %s, of %s.", few(slices.Sorted(maps.Keys(metrics))), span(slices.Sorted(maps.Keys(days))))
+		a.Cause = fmt.Sprintf("What differs: %s, of %s.", few(slices.Sorted(maps.Keys(metrics))),
+			span(slices.Sorted(maps.Keys(days))))
 		l.add(a)
 	}
 	return nil

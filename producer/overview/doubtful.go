@@ -34,7 +34,8 @@ type doubtfulItems struct {
 	}
 }
 
-// attendDoubtful lists what is suspect or partial in coverage, however old it is and whatever became of the subtask that pulled it.
+// attendDoubtful lists what is suspect or partial in coverage, however old it is and whatever became of the subtask
+// that pulled it.
 func (l *doubtfulItems) attendDoubtful(context.Context) error {
 	for i := range l.o.Media {
 		for _, state := range []results.CoverageState{results.Suspect, results.Partial} {
@@ -50,7 +51,10 @@ func (l *doubtfulItems) attendDoubtful(context.Context) error {
 				k := doubtful{l.o.Media[i].Name, r.Report, r.Level, state}
 				groups[k] = append(groups[k], r)
 			}
-			keys := slices.SortedFunc(maps.Keys(groups), func(a, b doubtful) int { return cmp.Or(cmp.Compare(a.report, b.report), cmp.Compare(a.level, b.level)) })
+			keys := slices.SortedFunc(maps.Keys(groups), func(a,
+				b doubtful) int {
+				return cmp.Or(cmp.Compare(a.report, b.report), cmp.Compare(a.level, b.level))
+			})
 			for _, k := range keys {
 				a := l.doubtfulCard(k, groups[k])
 				a.AtLeast = len(rows) == groupLooked
@@ -82,20 +86,23 @@ func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) it
 	}
 	a.Command = "adsync tasks run " + quote(l.taskThatPulls(k)) + " --accounts ID" + between
 	if k.state == results.Suspect {
-		a.Title, a.Cause = "An answer for "+of+" was not believed", sentence(cmp.Or(rows[0].Note, "it would have taken away much of what was spent"))
+		a.Title, a.Cause = "An answer for "+of+" was not believed",
+			sentence(cmp.Or(rows[0].Note, "it would have taken away much of what was spent"))
 		a.Remedy = "Nothing was deleted, and it is pulled again. Look at the platform: if its answer is right, say so."
 		a.Command += " --confirm"
 		return a
 	}
 	a.Title, a.Cause = "What is known of "+of+" is not whole", sentence(cmp.Or(rows[0].Note, "its pages did not agree"))
-	a.Remedy = "Nothing was deleted, and the days are looked for again after they have settled. Have them pulled now, and see what the platform says."
+	a.Remedy = "Nothing was deleted, and the days are looked for again after they have settled. Have them pulled now, " +
+		"and see what the platform says."
 	if k.report == media.FundDailyName {
 		a.Severity = Note // Platforms report the newest days late.
 	}
 	return a
 }
 
-// taskThatPulls names a task that pulls a report and level, or a whole list; what a task of the first installation is called where none is known.
+// taskThatPulls names a task that pulls a report and level, or a whole list; what a task of the first installation is
+// called where none is known.
 func (l *doubtfulItems) taskThatPulls(k doubtful) string {
 	tasks := l.tasks
 	for i := range tasks {

@@ -66,7 +66,8 @@ func (l *engineItems) attendStops(context.Context) error {
 			a.Media = s.Target
 		}
 		if s.Verb == task.Cancel {
-			a.Kind, a.Title, a.Remedy, a.Command = "cancel", "Being cancelled: "+what, "The leader is carrying it out.", "adsync cancels"
+			a.Kind, a.Title, a.Remedy, a.Command = "cancel", "Being cancelled: "+what, "The leader is carrying it out.",
+				"adsync cancels"
 		}
 		l.add(a)
 	}

@@ -57,7 +57,8 @@ func (l *facts) trouble(what string, err error) {
 	l.o.Troubles = append(l.o.Troubles, client.Trouble{What: what, Why: err.Error()})
 }
 
-// todayIn is the present day in a time zone; an account with one that is not known cannot be pulled, and is late in UTC.
+// todayIn is the present day in a time zone; an account with one that is not known cannot be pulled, and is late in
+// UTC.
 func (l *facts) todayIn(timezone string) (day.Day, *time.Location) {
 	zone, err := schedule.Zone(timezone)
 	if err != nil {

@@ -51,13 +51,19 @@ func TestRead_NamesSlowEndpointsAndForWhom(t *testing.T) {
 		return roster.Pool{Media: "tulip", Lane: lane, Running: running, Capacity: capacity}
 	}
 	o.Consumers = living{
-		{ID: "a", Pools: []roster.Pool{pool("important", 2, 64), pool("normal", 30, 32)}, Slow: []roster.Slow{{Media: "tulip", Endpoint: "funds/get", Calls: 10, Slow: 1, Seconds: 12, Accounts: []string{one}}}},
-		{ID: "b", Pools: []roster.Pool{pool("normal", 32, 32)}, Slow: []roster.Slow{{Media: "tulip", Endpoint: "funds/get", Calls: 6, Slow: 3, Seconds: 8, Accounts: []string{one, two}}}},
+		{ID: "a", Pools: []roster.Pool{pool("important", 2, 64), pool("normal", 30, 32)},
+			Slow: []roster.Slow{{Media: "tulip", Endpoint: "funds/get", Calls: 10, Slow: 1, Seconds: 12,
+				Accounts: []string{one}}}},
+		{ID: "b", Pools: []roster.Pool{pool("normal", 32, 32)},
+			Slow: []roster.Slow{{Media: "tulip", Endpoint: "funds/get", Calls: 6, Slow: 3, Seconds: 8,
+				Accounts: []string{one, two}}}},
 	}
 	a, ok := kinds(overview.NewReader(o).Read(t.Context()))["slow"]
 	require.True(t, ok)
 	require.Equal(t, "Calls of funds/get are slow", a.Title)
-	require.Equal(t, "4 of 16 calls of the last minutes took 9.0 s in the mean. Each holds a slot of its lane meanwhile; the lane normal has 62 of 64 taken.", a.Cause)
+	require.Equal(t,
+		"4 of 16 calls of the last minutes took 9.0 s in the mean. Each holds a slot of its lane meanwhile; the lane "+
+			"normal has 62 of 64 taken.", a.Cause)
 	require.EqualValues(t, 2, a.Accounts)
 	require.Equal(t, cny(1+2), a.Money)
 
@@ -72,7 +78,8 @@ func TestRead_NamesWhyNobodyMakesTheSummaries(t *testing.T) {
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	o := options(s)
-	summary := producer.Task{Usable: true, Task: task.Task{ID: 1, Name: "system.summary", Media: "system", Handler: "system.summary", Enabled: true}}
+	summary := producer.Task{Usable: true, Task: task.Task{ID: 1, Name: "system.summary", Media: "system",
+		Handler: "system.summary", Enabled: true}}
 	o.Tasks = func() []producer.Task { return []producer.Task{summary} }
 	a := kinds(overview.NewReader(o).Read(t.Context()))["summary"]
 	require.Equal(t, "Figures of 2026-11-21 were pulled and wait for system.summary.", a.Cause)
@@ -84,7 +91,8 @@ func TestRead_NamesWhyNobodyMakesTheSummaries(t *testing.T) {
 	require.Equal(t, "adsync tasks enable system.summary", a.Command)
 
 	summary.Enabled = true
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = ? WHERE dirty > 0", at(t, s).UnixMicro()).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = ? WHERE dirty > 0",
+		at(t, s).UnixMicro()).Error)
 	require.NotContains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "it is a moment ago")
 	summary.Enabled = false
 	require.Contains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "nobody comes for them")
@@ -97,9 +105,15 @@ func TestRead_CountsAnAccountOnceThoughItHasTwoItems(t *testing.T) {
 	before := overview.NewReader(options(s)).Read(t.Context())
 	require.Contains(t, before.Stakes, overview.Stake{Kind: "summary", Media: "tulip", Accounts: 2, Money: cny(1 + 2)})
 	id := accountID(t, s, "20000001")
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-		" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, 'complete', '', '')", id, overviewtest.Today, sqldb.At(at(t, s))).Error)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = ? AND level = 'account' AND day = ?", id, overviewtest.Today).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec(
+			"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
+				" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, 'complete', '', '')", id, overviewtest.Today,
+			sqldb.At(at(t, s))).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec(
+			"UPDATE coverage SET state = 'suspect' WHERE account_id = ? AND level = 'account' AND day = ?", id,
+			overviewtest.Today).Error)
 	o := overview.NewReader(options(s)).Read(t.Context())
 	items := 0
 	for _, a := range o.Attention {
@@ -115,7 +129,9 @@ func TestRead_CountsWhatExpiredInRunsThatWentWrong(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET failed = 0, expired = 1, error_text = '' WHERE media = 'tulip' AND state IN ('failed', 'partial')").Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec(
+			"UPDATE run SET failed = 0, expired = 1, error_text = '' WHERE media = 'tulip' AND state IN ('failed', 'partial')").Error)
 	a := kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
 	require.Equal(t, "Of tulip.adgroup.changes (1), tulip.creative.full (1): 2 subtasks expired.", a.Cause)
 	const list = "adsync runs list --media tulip --state failed,partial --since 2026-11-21T09:30:00Z"
@@ -134,7 +150,8 @@ func TestRead_CountsWhatExpiredInRunsThatWentWrong(t *testing.T) {
 	require.NoError(t, data.Raw("SELECT id FROM run WHERE media = 'tulip' AND state = 'partial'").Row().Scan(&id))
 	require.Equal(t, fmt.Sprint("adsync dead list --run ", id), a.Command)
 	require.NoError(t, data.Exec("UPDATE run SET failed = 0 WHERE id = ?", id).Error)
-	require.Equal(t, fmt.Sprint("adsync runs show ", id), kinds(overview.NewReader(options(s)).Read(t.Context()))["run"].Command)
+	require.Equal(t, fmt.Sprint("adsync runs show ", id),
+		kinds(overview.NewReader(options(s)).Read(t.Context()))["run"].Command)
 }
 
 // Figures that are still to come for the first time are neither late nor a reason to say that all is well.
@@ -148,9 +165,11 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 	}
 	exec(s.Config, "UPDATE media_account SET updated_at = ?", sqldb.At(at(t, s)))
 	o := overview.NewReader(options(s)).Read(t.Context())
-	require.Equal(t, []any{true, int64(overviewtest.Fresh), int64(overviewtest.Late - 1), int64(1)}, []any{o.Media[0].FirstPull, o.Media[0].Fresh, o.Media[0].Late, o.Media[0].New})
+	require.Equal(t, []any{true, int64(overviewtest.Fresh), int64(overviewtest.Late - 1), int64(1)},
+		[]any{o.Media[0].FirstPull, o.Media[0].Fresh, o.Media[0].Late, o.Media[0].New})
 	require.Equal(t, "First pull under way, 7 of 8 accounts", o.FirstPull())
-	require.EqualValues(t, 1, kinds(o)["late"].Accounts, "one whose figures are old is late however lately its row has changed")
+	require.EqualValues(t, 1, kinds(o)["late"].Accounts,
+		"one whose figures are old is late however lately its row has changed")
 
 	// Nothing was pulled yet.
 	exec(s.Data, "DELETE FROM coverage")
@@ -161,13 +180,16 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 
 	// All was pulled, and the summaries are still to be built.
 	exec(s.Data, "INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note, dirty)"+
-		" VALUES (?, 'report_hourly', 'account', ?, 'tulip', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"), overviewtest.Today, sqldb.At(at(t, s)), at(t, s).UnixMicro())
+		" VALUES (?, 'report_hourly', 'account', ?, 'tulip', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"),
+		overviewtest.Today, sqldb.At(at(t, s)), at(t, s).UnixMicro())
 	exec(s.Config, "UPDATE media_account SET tier = 'inactive' WHERE external_id <> '20000001'")
 	exec(s.Data, "DELETE FROM summary_daily")
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Equal(t, "First pull under way, 1 of 1 account", o.FirstPull())
 	// A summary that was built when only accounts without spend had come.
-	exec(s.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, 3, '', 'tulip', '', 'CNY', 'Asia/Shanghai', ?, 0, 1, ?)",
+	exec(s.Data,
+		"INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) "+
+			"VALUES (?, 3, '', 'tulip', '', 'CNY', 'Asia/Shanghai', ?, 0, 1, ?)",
 		overviewtest.Today, sqldb.At(overviewtest.Now), sqldb.At(overviewtest.Now))
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Len(t, o.Media[0].Spend, 1)
@@ -186,7 +208,8 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 		exec(s.Data, "DELETE FROM subtask_due")
 		reader := options(s)
 		reader.Tasks = func() []producer.Task {
-			return []producer.Task{{Usable: true, Task: task.Task{Name: "hours", Media: "tulip", Handler: "tulip.report_hourly", Enabled: true, Cron: "*/2 * * * *", Timezone: "UTC",
+			return []producer.Task{{Usable: true, Task: task.Task{Name: "hours", Media: "tulip", Handler: "tulip.report_hourly",
+				Enabled: true, Cron: "*/2 * * * *", Timezone: "UTC",
 				Settings: task.Settings{Scope: "all", Params: []byte(`{"level":"account"}`)}}}}
 		}
 		return kinds(overview.NewReader(reader).Read(t.Context()))["late"].Command
@@ -198,11 +221,15 @@ func TestRead_ADeadLoginThatNobodyNeedsIsNoFault(t *testing.T) {
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	require.NotContains(t, kinds(overview.NewReader(options(s)).Read(t.Context())), "login_unneeded")
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state)"+
-		" VALUES (99, 'tulip', 'a', 'old', '', '', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 'reauthorise')").Error)
+	require.NoError(t,
+		s.Config.Writer(t.Context()).Exec(
+			"INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, "+
+				"refresh_expires_at, state)"+
+				" VALUES (99, 'tulip', 'a', 'old', '', '', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 'reauthorise')").Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["login_unneeded"]
 	require.True(t, ok)
-	require.Equal(t, []any{overview.Note, int64(0), "The login old is dead, and no account is pulled with it"}, []any{a.Severity, a.Accounts, a.Title})
+	require.Equal(t, []any{overview.Note, int64(0), "The login old is dead, and no account is pulled with it"},
+		[]any{a.Severity, a.Accounts, a.Title})
 }
 
 func TestRead_NamesBindingsToGamesThatAreNone(t *testing.T) {
@@ -212,10 +239,14 @@ func TestRead_NamesBindingsToGamesThatAreNone(t *testing.T) {
 	require.NotContains(t, kinds(overview.NewReader(options(s)).Read(t.Context())), "unknown_game")
 	id := accountID(t, s, "20000001")
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("DELETE FROM account_binding WHERE account_id = ?", id).Error)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', 'starfal', 'ios')", id).Error)
+	require.NoError(t,
+		s.Config.Writer(t.Context()).Exec(
+			"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', "+
+				"'starfal', 'ios')", id).Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["unknown_game"]
 	require.True(t, ok)
-	require.Equal(t, []any{int64(1), cny(1), []string{"tulip/20000001"}, "adsync bind account tulip/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
+	require.Equal(t, []any{int64(1), cny(1), []string{"tulip/20000001"},
+		"adsync bind account tulip/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
 	require.Equal(t, "Rows of account_binding name starfal, and the table game does not.", a.Cause)
 }
 

@@ -36,7 +36,8 @@ func (l *fieldItems) attendFields(ctx context.Context) error {
 			Kind: "field", Severity: Note, Media: r.Media, Title: "The field " + r.Field + ", which was added, is refused",
 			Cause: sentence(r.Reason),
 			Since: r.UpdatedAt.Time,
-			Remedy: "No report asks for it. Add it under the platform's own name, or only to the reports that have it (" + cmp.Or(r.Report, "all") +
+			Remedy: "No report asks for it. Add it under the platform's own name, or only to the reports that have it (" +
+				cmp.Or(r.Report, "all") +
 				" now); the command takes this one off the list.",
 			Command: "adsync fields drop " + r.Media + " " + quote(r.Field) + narrowed,
 		}})

@@ -15,7 +15,8 @@ import (
 func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	field := settings.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "ordr_pv", State: settings.FieldAsked}
+	field := settings.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "ordr_pv",
+		State: settings.FieldAsked}
 	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
 	read := func() (client.Attention, bool) {
 		a, there := kinds(overview.NewReader(options(s)).Read(t.Context()))["field"]

@@ -91,9 +91,9 @@ func (l *freshness) readFreshness(m *client.MediaOverview) error {
 	return l.readFirstPull(m, young)
 }
 
-// readFirstPull finds out whether the first figures are still to come: of new accounts, or into the summaries, which are built after the
-// pulls, while nothing is known of today. Where accounts are young that is also so while what is known is 0: a summary that was built
-// between the first pulls has only the accounts that had come.
+// readFirstPull finds out whether the first figures are still to come: of new accounts, or into the summaries, which
+// are built after the pulls, while nothing is known of today. Where accounts are young that is also so while what is
+// known is 0: a summary that was built between the first pulls has only the accounts that had come.
 func (l *freshness) readFirstPull(m *client.MediaOverview, young bool) error {
 	m.FirstPull = m.New > 0
 	known := slices.ContainsFunc(m.Spend, func(s client.Spend) bool { return !young || s.Ours != 0 })
@@ -105,9 +105,10 @@ func (l *freshness) readFirstPull(m *client.MediaOverview, young bool) error {
 	return err
 }
 
-// judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at the most. Those
-// whose rows have lately changed are new if nothing was pulled of them yet.
-func (l *freshness) judge(m *client.MediaOverview, ids []int64, today day.Day, began time.Duration, pulled []overview.Pulled, lately map[int64]bool) {
+// judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at
+// the most. Those whose rows have lately changed are new if nothing was pulled of them yet.
+func (l *freshness) judge(m *client.MediaOverview, ids []int64, today day.Day, began time.Duration,
+	pulled []overview.Pulled, lately map[int64]bool) {
 	age, before := map[int64]time.Duration{}, map[int64]bool{}
 	for _, p := range pulled {
 		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {

@@ -49,19 +49,23 @@ func (l *lateItems) whyLate(m *client.MediaOverview) (cause, command string) {
 		}
 	}
 	if reason, n := mostFrequent(l.waiting, m.Name); n > 0 {
-		return fmt.Sprintf("%s to be tried again: %s", plural.Count(n, "subtask waits", "subtasks wait"), sentence(reason)), "adsync subtasks due --state retrying --media " + m.Name
+		return fmt.Sprintf("%s to be tried again: %s", plural.Count(n, "subtask waits", "subtasks wait"), sentence(reason)),
+			"adsync subtasks due --state retrying --media " + m.Name
 	}
 	for _, p := range l.o.Pauses {
 		if p.Media == m.Name {
-			return fmt.Sprintf("The platform takes no calls of %s until %s.", cmp.Or(p.Endpoint, "any endpoint"), moment(p.Until, l.o.At)), "adsync limits --media " + m.Name
+			return fmt.Sprintf("The platform takes no calls of %s until %s.", cmp.Or(p.Endpoint, "any endpoint"),
+				moment(p.Until, l.o.At)), "adsync limits --media " + m.Name
 		}
 	}
 	if reason, n := mostFrequent(l.held, m.Name); n > 0 {
-		return fmt.Sprintf("%s held up: %s", plural.Count(n, "subtask is", "subtasks are"), sentence(reason)), "adsync subtasks due --state deferred --media " + m.Name
+		return fmt.Sprintf("%s held up: %s", plural.Count(n, "subtask is", "subtasks are"), sentence(reason)),
+			"adsync subtasks due --state deferred --media " + m.Name
 	}
 	for i := range l.o.Limits {
 		if limit := &l.o.Limits[i]; limit.Media == m.Name && Scarce(limit) && limit.Waiting > 0 {
-			return fmt.Sprintf("%s of %s for their limit.", plural.Count(limit.Waiting, "call waits", "calls wait"), limit.Endpoint), "adsync limits --media " + m.Name
+			return fmt.Sprintf("%s of %s for their limit.", plural.Count(limit.Waiting, "call waits", "calls wait"),
+				limit.Endpoint), "adsync limits --media " + m.Name
 		}
 	}
 	if l.periods[m.Name] == 0 {
@@ -77,9 +81,11 @@ func (l *lateItems) whyLate(m *client.MediaOverview) (cause, command string) {
 		}
 	}
 	if open > 0 {
-		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.", plural.Count(open, "run is", "runs are"), moment(first, l.o.At)), "adsync consumers"
+		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.",
+			plural.Count(open, "run is", "runs are"), moment(first, l.o.At)), "adsync consumers"
 	}
-	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second)), "adsync coverage " + m.Name + "/" + exampleID
+	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second)),
+		"adsync coverage " + m.Name + "/" + exampleID
 }
 
 func mostFrequent(waiting []overview.Waiting, media string) (reason string, n int) {

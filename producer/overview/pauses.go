@@ -15,7 +15,8 @@ const (
 	LoginScope   = "login"
 )
 
-// attendRests lists the logins whose tokens are not refreshed for a time, since the platform refused it or asked for a pause.
+// attendRests lists the logins whose tokens are not refreshed for a time, since the platform refused it or asked for
+// a pause.
 func (l *loginItems) attendRests(ctx context.Context) error {
 	resting, err := l.store.RestingLogins(ctx, "", groupLooked)
 	if err != nil {
@@ -25,14 +26,17 @@ func (l *loginItems) attendRests(ctx context.Context) error {
 		r := &resting[i]
 		a := item{Attention: client.Attention{Kind: "refresh_rests", Severity: Note, Media: r.Media, Accounts: r.Accounts,
 			MoneyOf: "a day is pulled with it",
-			Title:   "The tokens of the login " + cmp.Or(r.Name, r.Login.Login) + " are not refreshed until " + moment(r.Until, l.o.At),
-			Cause:   sentence(cmp.Or(r.Reason, "the last try failed")),
+			Title: "The tokens of the login " + cmp.Or(r.Name, r.Login.Login) + " are not refreshed until " +
+				moment(r.Until, l.o.At),
+			Cause: sentence(cmp.Or(r.Reason, "the last try failed")),
 			Remedy: "The refresh is tried again automatically then, and calls go on with the access token that it has. " +
 				"The command shows what would end the rest before its time, and ends it with --yes.",
-			Command: fmt.Sprintf("adsync limits end-pause --media %s --endpoint %s --subject %s", r.Media, RefreshPoint, quote(r.Login.Login))}}
+			Command: fmt.Sprintf("adsync limits end-pause --media %s --endpoint %s --subject %s", r.Media, RefreshPoint,
+				quote(r.Login.Login))}}
 		if !r.AccessExpires.After(l.o.Business) {
 			a.Severity, a.MoneyOf = Warn, "a day is not pulled"
-			a.Remedy = "Its access token has ended, so its accounts wait. The refresh is tried again automatically then; the command shows what would end" +
+			a.Remedy = "Its access token has ended, so its accounts wait. The refresh is tried again automatically then; the " +
+				"command shows what would end" +
 				" the rest before its time, and ends it with --yes."
 		}
 		if r.Tries > 1 {
@@ -56,14 +60,18 @@ func (l *pauseItems) attendPauses(context.Context) error {
 		a := item{Attention: client.Attention{Kind: "calls_paused", Severity: Note, Media: p.Media,
 			Title:    "No calls of " + what + " until " + moment(p.Until, l.o.At),
 			Accounts: int64(len(ids)), MoneyOf: "a day of these accounts",
-			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "Calls continue automatically then; the command shows what would end the pause before its time, and ends it with --yes.", Command: "adsync limits end-pause --media " + p.Media}, ids: ids}
+			Cause: "The platform has refused a call as over its limit, or asked for a pause.",
+			Remedy: "Calls continue automatically then; the command shows what would end the pause before its time, and ends " +
+				"it with --yes.", Command: "adsync limits end-pause --media " + p.Media}, ids: ids}
 		if p.Endpoint != "" {
 			a.Command += " --endpoint " + quote(p.Endpoint)
 		}
 		if p.Times > 1 {
-			a.Cause = fmt.Sprintf("The platform has refused calls as over its limit, or asked for a pause, %d times since this was first counted.", p.Times)
-			a.Remedy = "Calls continue automatically then. Since pauses repeat: either the limit is lower than we know, so lower calls of its row of rate_limit to what the platform's console says;" +
+			a.Cause = fmt.Sprintf(
+				"The platform has refused calls as over its limit, or asked for a pause, %d times since this was first counted.",
+				p.Times)
+			a.Remedy = "Calls continue automatically then. Since pauses repeat: either the limit is lower than we know, so " +
+				"lower calls of its row of rate_limit to what the platform's console says;" +
 				" or others call with the same app, so lower share of the row to what they leave us. A change holds within seconds."
 		}
 		l.add(a)

@@ -153,7 +153,8 @@ func (r *Reader) Read(ctx context.Context) Overview {
 
 func rank(severity string) int { return slices.Index([]string{Bad, Warn, Note}, severity) }
 
-// readTables reads both databases: first the accounts of the config database, then all of the data database as of one moment.
+// readTables reads both databases: first the accounts of the config database, then all of the data database as of one
+// moment.
 func (l *look) readTables(ctx context.Context) error {
 	if err := l.readAccounts(ctx); err != nil {
 		return err

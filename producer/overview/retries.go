@@ -24,7 +24,8 @@ func (l *retryItems) attendRetries(context.Context) error {
 		groups[k] = append(groups[k], w)
 	}
 	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
-		return cmp.Or(cmp.Compare(len(groups[b]), len(groups[a])), cmp.Compare(a.media, b.media), cmp.Compare(a.print, b.print))
+		return cmp.Or(cmp.Compare(len(groups[b]), len(groups[a])), cmp.Compare(a.media, b.media),
+			cmp.Compare(a.print, b.print))
 	})
 	for _, k := range keys {
 		group := groups[k]
@@ -32,7 +33,8 @@ func (l *retryItems) attendRetries(context.Context) error {
 			Title:   plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again",
 			Cause:   sentence(group[0].Reason),
 			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
-			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead. To have them tried at once: adsync limits end-pause --media " +
+			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) +
+				". If the cause stays, they end among the dead. To have them tried at once: adsync limits end-pause --media " +
 				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}}
 		for _, w := range group {
 			if w.AccountID != 0 {

@@ -78,13 +78,15 @@ func lookAtRuns(runs []overview.ListedRun, failed int64, since time.Time) (remed
 	}
 	remedy = "See what they could not do; a run can be ordered again."
 	if failed > 0 {
-		remedy = "adsync dead list --run ID lists what failed for good in one of them, and adsync runs rerun ID takes it up again."
+		remedy = "adsync dead list --run ID lists what failed for good in one of them, and adsync runs rerun ID takes it " +
+			"up again."
 	}
 	states := map[string]bool{}
 	for i := range runs {
 		states[string(runs[i].State)] = true
 	}
-	return remedy, fmt.Sprintf("adsync runs list --media %s --state %s --since %s", runs[0].Media, strings.Join(slices.Sorted(maps.Keys(states)), ","), since.Format(time.RFC3339))
+	return remedy, fmt.Sprintf("adsync runs list --media %s --state %s --since %s", runs[0].Media,
+		strings.Join(slices.Sorted(maps.Keys(states)), ","), since.Format(time.RFC3339))
 }
 
 // undone names how many subtasks ended without having been done, by how they ended.

@@ -43,14 +43,19 @@ func (l *slowItems) attendSlow(ctx context.Context) error {
 			took[k] += s.Seconds * float64(s.Slow)
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int { return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.endpoint, b.endpoint)) })
+	keys := slices.SortedFunc(maps.Keys(sums), func(a,
+		b key) int {
+		return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.endpoint, b.endpoint))
+	})
 	for _, k := range keys {
 		sum := sums[k]
 		a := item{Attention: client.Attention{Kind: "slow", Severity: Warn, Media: k.media,
 			Title: "Calls of " + k.endpoint + " are slow", MoneyOf: "a day of these accounts",
-			Cause: fmt.Sprintf("%d of %s of the last minutes took %.1f s in the mean. Each holds a slot of its lane meanwhile; %s.",
+			Cause: fmt.Sprintf(
+				"%d of %s of the last minutes took %.1f s in the mean. Each holds a slot of its lane meanwhile; %s.",
 				sum.Slow, plural.Count(sum.Calls, "call", "calls"), took[k]/float64(max(sum.Slow, 1)), busiest(living, k.media)),
-			Remedy:  "Where slots are short, raise pool_size of the lane while it lasts. If it lasts for hours, ask the platform, and pause the tasks that need it.",
+			Remedy: "Where slots are short, raise pool_size of the lane while it lasts. If it lasts for hours, ask the " +
+				"platform, and pause the tasks that need it.",
 			Command: "adsync consumers"}}
 		for _, text := range sum.Accounts {
 			if id, err := strconv.ParseInt(text, 10, 64); err == nil {

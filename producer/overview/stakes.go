@@ -95,7 +95,10 @@ func stakes(items []item, last map[int64]overview.DayCost) []Stake {
 		s.Money = moneyOf(sums)
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Stake) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Media, b.Media)) })
+	slices.SortFunc(all, func(a, b Stake) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Media, b.Media))
+	})
 	return all
 }
 
@@ -107,7 +110,8 @@ const (
 	costDays = 7
 )
 
-// LastCosts returns what accounts spent on the last day, before that of a business time in UTC, of which that is known, by our ids.
+// LastCosts returns what accounts spent on the last day, before that of a business time in UTC, of which that is
+// known, by our ids.
 func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]overview.DayCost, error) {
 	today := day.Of(at, time.UTC)
 	days := day.Between(today.Add(-costDays), today.Add(-1))

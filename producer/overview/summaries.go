@@ -48,7 +48,9 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 		a := item{Attention: client.Attention{Kind: "summary", Severity: Bad, Media: name,
 			Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(),
 			AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --all --wait")}}
+			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+
+				" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+
+				" --all --wait")}}
 		seen := map[day.Day]bool{}
 		for _, d := range days {
 			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
@@ -68,8 +70,10 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 func (l *summaryItems) whySummariesRest() client.Attention {
 	for i := range l.stops {
 		s := &l.stops[i]
-		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia && s.Target == "system") {
-			return client.Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName, sentence(cmp.Or(s.Reason, "no reason was given"))),
+		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia &&
+			s.Target == "system") {
+			return client.Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName,
+				sentence(cmp.Or(s.Reason, "no reason was given"))),
 				Remedy: "They come when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
 		}
 	}

@@ -23,7 +23,8 @@ type unusableItems struct {
 	}
 }
 
-// attendUnusable names the fields whose values the last pulls could not use, where that costs something or hides a platform's mistake.
+// attendUnusable names the fields whose values the last pulls could not use, where that costs something or hides a
+// platform's mistake.
 func (l *unusableItems) attendUnusable(context.Context) error {
 	fields, err := l.glance.Unusable(unusableLooked)
 	if err != nil {
@@ -31,8 +32,10 @@ func (l *unusableItems) attendUnusable(context.Context) error {
 	}
 	for _, f := range fields {
 		what := map[rawtable.FaultKind]string{
-			rawtable.KeyFault: "the rows are lost, and their days or lists are partial", rawtable.FigureFault: "the values are NULL, and their days are partial",
-			rawtable.FutureFault: "the values are kept as data, and move no mark", rawtable.AttributeFault: "the values are NULL, or their text was repaired",
+			rawtable.KeyFault:       "the rows are lost, and their days or lists are partial",
+			rawtable.FigureFault:    "the values are NULL, and their days are partial",
+			rawtable.FutureFault:    "the values are kept as data, and move no mark",
+			rawtable.AttributeFault: "the values are NULL, or their text was repaired",
 		}[f.Kind]
 		severity := Note
 		if f.Kind == rawtable.KeyFault || f.Kind == rawtable.FigureFault {
@@ -49,9 +52,11 @@ func (l *unusableItems) attendUnusable(context.Context) error {
 		if f.Report == results.PartnerReport {
 			a.ids, a.Command = nil, ""
 			a.Cause = sentence(fmt.Sprintf("in the partner's rows %s %s: %s", f.Field, f.Why, map[rawtable.FaultKind]string{
-				rawtable.KeyFault: "the rows are not kept", rawtable.FigureFault: "the values are NULL", rawtable.AttributeFault: "the values were repaired",
+				rawtable.KeyFault: "the rows are not kept", rawtable.FigureFault: "the values are NULL",
+				rawtable.AttributeFault: "the values were repaired",
 			}[f.Kind]))
-			a.Remedy = "partner_unusable names the rows and what is wrong. Correct them in the partner's table, with a new updated_at: the next load clears this."
+			a.Remedy = "partner_unusable names the rows and what is wrong. Correct them in the partner's table, with a new " +
+				"updated_at: the next load clears this."
 		}
 		l.add(a)
 	}

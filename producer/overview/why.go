@@ -70,9 +70,9 @@ const (
 	whyDead = 20  // dead subtasks of the account that are looked at
 )
 
-// Why reports whether the figures of an account's present day are late, and the likeliest reason: from what keeps it from
-// being pulled at all to what it only waits for. Its figures are late when two pulls of its hours have failed to come, as
-// for Media.Late.
+// Why reports whether the figures of an account's present day are late, and the likeliest reason: from what keeps it
+// from being pulled at all to what it only waits for. Its figures are late when two pulls of its hours have failed to
+// come, as for Media.Late.
 func (r *Reader) Why(ctx context.Context, account settings.Account) (Why, error) {
 	w := &whyLate{Reader: r, account: account, business: r.Clock.Now(), name: account.Media + "/" + account.ExternalID}
 	steps := []func(context.Context) (bool, error){w.closed, w.fresh, w.withoutTask, w.stopped, w.openSubtask}

@@ -20,7 +20,8 @@ import (
 // hours is a task that pulls the hours of active accounts; storetest.NewRun makes its runs.
 func hours() producer.Task {
 	return producer.Task{Usable: true, Task: task.Task{
-		ID: 7, Name: "hours", Media: "tulip", Handler: "tulip.report_hourly", Cron: "*/2 * * * *", Timezone: "UTC", Enabled: true,
+		ID: 7, Name: "hours", Media: "tulip", Handler: "tulip.report_hourly", Cron: "*/2 * * * *", Timezone: "UTC",
+		Enabled:  true,
 		Settings: task.Settings{Scope: "active", Params: json.RawMessage(`{"level": "account"}`)},
 	}}
 }
@@ -77,28 +78,37 @@ func TestWhy_NamesTheReasonOfALateAccount(t *testing.T) {
 		line    string // the beginning
 		command string
 	}{
-		{name: "pulled a moment ago", account: 1, kind: overview.WhyFresh, inTime: true, line: "Today's figures are not late: they were pulled 1m"},
+		{name: "pulled a moment ago", account: 1, kind: overview.WhyFresh, inTime: true,
+			line: "Today's figures are not late: they were pulled 1m"},
 		{name: "unbound", account: 1, do: func(b *whyBench) {
 			require.NoError(b, b.store.Config.Writer(b.Context()).Exec("UPDATE media_account SET bound = 0 WHERE id = 1").Error)
 		}, kind: overview.WhyUnbound, line: "The account is not bound", command: "adsync accounts show tulip/20000001"},
-		{name: "parked", account: neverPulled + 1, kind: overview.WhyParked, line: "The account is parked: frozen: code 35001", command: "adsync accounts show tulip/20000009"},
+		{name: "parked", account: neverPulled + 1, kind: overview.WhyParked,
+			line: "The account is parked: frozen: code 35001", command: "adsync accounts show tulip/20000009"},
 		{name: "invalid", account: neverPulled, do: func(b *whyBench) {
-			require.NoError(b, b.store.Config.Writer(b.Context()).Exec("UPDATE media_account SET tier = 'invalid' WHERE id = ?", neverPulled).Error)
+			require.NoError(b, b.store.Config.Writer(b.Context()).Exec("UPDATE media_account SET tier = 'invalid' WHERE id = ?",
+				neverPulled).Error)
 		}, kind: overview.WhyInvalid, line: "The account's tier is invalid"},
 		{name: "no task", account: neverPulled, do: func(b *whyBench) { b.tasks = nil }, kind: overview.WhyNoTask,
 			line: "No usable task of cron_task pulls the hours of active accounts of tulip.", command: "adsync tasks list"},
 		{name: "quiet", account: neverPulled, do: func(b *whyBench) {
-			require.NoError(b, b.store.Config.Writer(b.Context()).Exec("UPDATE media_account SET tier = 'inactive' WHERE id = ?", neverPulled).Error)
+			require.NoError(b, b.store.Config.Writer(b.Context()).Exec("UPDATE media_account SET tier = 'inactive' WHERE id = ?",
+				neverPulled).Error)
 		}, kind: overview.WhyNoTask, inTime: true, line: "No usable task of cron_task pulls the hours of inactive accounts"},
-		{name: "disabled", account: neverPulled, do: func(b *whyBench) { b.tasks[0].Enabled = false }, kind: overview.WhyDisabled,
+		{name: "disabled", account: neverPulled, do: func(b *whyBench) { b.tasks[0].Enabled = false },
+			kind: overview.WhyDisabled,
 			line: "The task hours, which pulls the hours of such accounts, is disabled.", command: "adsync tasks enable hours"},
-		{name: "no leader", account: neverPulled, do: func(b *whyBench) { b.exec("DELETE FROM leader") }, kind: overview.WhyNoLeader, line: "No producer leads"},
+		{name: "no leader", account: neverPulled, do: func(b *whyBench) { b.exec("DELETE FROM leader") },
+			kind: overview.WhyNoLeader, line: "No producer leads"},
 		{name: "paused", account: neverPulled, do: func(b *whyBench) {
-			stop := task.Stop{ID: 5, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "night", By: "otto", OrderedAt: b.at}
+			stop := task.Stop{ID: 5, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip",
+				Reason: "night", By: "otto", OrderedAt: b.at}
 			require.NoError(b, b.store.AddStop(b.Context(), stop))
 		}, kind: overview.WhyPaused, line: "The media tulip is paused by otto: night.", command: "adsync resume 5"},
-		{name: "retrying", account: neverPulled, do: func(b *whyBench) { b.ended(task.Retrying, "no answer") }, kind: overview.WhyRetrying, line: "Its subtask of report failed and is tried again at "},
-		{name: "deferred", account: neverPulled, do: func(b *whyBench) { b.ended(task.Deferred, "too many calls") }, kind: overview.WhyDeferred, line: "Its subtask of report is held up until "},
+		{name: "retrying", account: neverPulled, do: func(b *whyBench) { b.ended(task.Retrying, "no answer") },
+			kind: overview.WhyRetrying, line: "Its subtask of report failed and is tried again at "},
+		{name: "deferred", account: neverPulled, do: func(b *whyBench) { b.ended(task.Deferred, "too many calls") },
+			kind: overview.WhyDeferred, line: "Its subtask of report is held up until "},
 		{name: "dead", account: neverPulled, do: func(b *whyBench) { b.ended(task.Failed, "code 7") }, kind: overview.WhyDead,
 			line: "Its subtask of report failed for good at ", command: "adsync dead redrive --account tulip/20000008"},
 		{name: "dead, and another one waits", account: neverPulled, do: func(b *whyBench) {
@@ -113,23 +123,30 @@ func TestWhy_NamesTheReasonOfALateAccount(t *testing.T) {
 			b.run()
 			b.limits.pauses = []grant.PauseState{
 				{Media: "tulip", Endpoint: "a/get", Scope: grant.ScopeAccount, Subject: "1", Until: b.at.Add(time.Hour)},
-				{Media: "tulip", Endpoint: "b/get", Scope: grant.ScopeApp, Subject: "17"}, {Media: "tulip", Scope: grant.ScopePlatform, Until: b.at.Add(time.Minute)},
+				{Media: "tulip", Endpoint: "b/get", Scope: grant.ScopeApp, Subject: "17"},
+				{Media: "tulip", Scope: grant.ScopePlatform, Until: b.at.Add(time.Minute)},
 			}
-		}, kind: overview.WhyRefused, line: "The platform takes no calls of any endpoint until ", command: "adsync limits --media tulip"},
+		}, kind: overview.WhyRefused, line: "The platform takes no calls of any endpoint until ",
+			command: "adsync limits --media tulip"},
 		{name: "a limit is used up", account: neverPulled, do: func(b *whyBench) {
 			b.run()
-			full := grant.LimitState{Key: grant.Key{Media: "tulip", Endpoint: "hours/get", Scope: grant.ScopeApp, Limit: 600, Share: 1, Period: time.Minute}, Part: 1, Window: 600,
+			full := grant.LimitState{Key: grant.Key{Media: "tulip", Endpoint: "hours/get", Scope: grant.ScopeApp, Limit: 600,
+				Share: 1, Period: time.Minute}, Part: 1, Window: 600,
 				Lanes: []grant.LaneState{{Wanted: 9}}}
 			idle := full
 			idle.Endpoint, idle.Window = "days/get", 1
 			b.limits.states = []grant.LimitState{idle, full}
-		}, kind: overview.WhyLimit, line: "The limit of 600 calls per 1m0s of hours/get is used up, and its subtask of report waits.", command: "adsync limits --media tulip"},
-		{name: "the lane", account: neverPulled, do: func(b *whyBench) { b.run() }, kind: overview.WhyLane, line: "Its subtask of report waits for its turn in the lane normal since "},
+		}, kind: overview.WhyLimit,
+			line:    "The limit of 600 calls per 1m0s of hours/get is used up, and its subtask of report waits.",
+			command: "adsync limits --media tulip"},
+		{name: "the lane", account: neverPulled, do: func(b *whyBench) { b.run() }, kind: overview.WhyLane,
+			line: "Its subtask of report waits for its turn in the lane normal since "},
 		{name: "the fan-out", account: neverPulled, do: func(b *whyBench) {
 			r := storetest.NewRun(b, b.store, overviewtest.Now, task.Key{AccountID: 1, Part: "d"})
 			b.exec("UPDATE run SET state = 'fanning_out', total = NULL WHERE id = ?", r.ID)
 		}, kind: overview.WhyFanOut, line: "Run "},
-		{name: "the next run", account: neverPulled, kind: overview.WhyNextRun, line: "Nothing of it is under way: it waits for the next run of hours, at 10:32:00 UTC.",
+		{name: "the next run", account: neverPulled, kind: overview.WhyNextRun,
+			line:    "Nothing of it is under way: it waits for the next run of hours, at 10:32:00 UTC.",
 			command: "adsync subtasks list --account tulip/20000008"},
 	}
 	for _, test := range tests {
