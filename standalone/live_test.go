@@ -43,6 +43,8 @@ type liveHost struct {
 	token   string
 	account string
 
+	changing sync.Mutex
+
 	mu     sync.Mutex
 	others []string // requests that were not GET
 	// quotaLeft means that an answer had the number of calls left.
@@ -135,6 +137,9 @@ func (h *liveHost) handler(sim http.Handler) http.Handler {
 			}
 			return
 		}
+		// An answer and its change are one step: the next answer has the change.
+		h.changing.Lock()
+		defer h.changing.Unlock()
 		answer := httptest.NewRecorder()
 		sim.ServeHTTP(answer, r)
 		var body map[string]any
@@ -258,7 +263,7 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 	}
 }
 
-func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
+func TestLive_ReportsDifferencesAndComparesAgain(t *testing.T) {
 	t.Parallel()
 	night := simulator.Nights()[0]
 	h := hostLive(t, night.Media)
@@ -294,7 +299,7 @@ func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
 	require.Equal(t, 2, report.Rounds)
 }
 
-func TestLive_NamesTheFixOfWhatAPersonMustMend(t *testing.T) {
+func TestLive_NamesTheFixOfWhatAPersonMustChange(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
 		name := platform.Name()
