@@ -17,51 +17,56 @@ import (
 
 // ObjectRow is one configuration object, ready for its raw table.
 type ObjectRow struct {
-	Object   string
+	Object   string // the platform's id
 	Name     string
 	Modified time.Time // zero if the platform does not report it
 	Deleted  bool
-	Raw      []any
-	JSON     string
+	Raw      []any               // values of the raw table's typed columns
+	JSON     string              // the platform's whole row
 	Assets   []rawtable.AssetUse // of a creative; nil if they are not known
 	// MoreAssets is set if Assets may be incomplete: then no asset counts as removed.
 	MoreAssets bool
 }
 
-// ObjectWrite is a pulled configuration level, or its changes.
+// ObjectWrite is the result of a pull of a configuration level: all its objects, or those that were modified since the
+// last pull.
 type ObjectWrite struct {
 	Claim // its only day is day.Epoch
 	Raw   rawtable.Table
 	Rows  []ObjectRow
-	// Full is set if the pull requested everything and was whole: objects that it lacks are marked deleted.
+	// Full is set if the pull requested all objects and was whole: objects that it lacks are marked deleted.
 	Full bool
 	// Partial is set if the pages disagreed: the rows are kept and coverage is partial.
 	Partial bool
-	Note    string
-	// JudgeRows decides by the number of rows whether a full list is believed where there are live objects. Confirmed
-	// overrides it.
+	Note    string // for coverage: why the pull is partial
+	// JudgeRows returns why a full list is suspect, by its number of rows and the number of live objects: those that the
+	// raw table does not mark deleted. Confirmed is set if a person has confirmed the list: it is believed in any case.
 	JudgeRows JudgeRows
 	Confirmed bool
-	// Unlogged are fields of the platform's row whose changes are not the object's: config_change leaves them out.
+	// Unlogged are fields of the platform's row whose changes are not recorded in config_change, such as the time of the
+	// last change.
 	Unlogged []string
 	// MapsAssets is set if the rows are creatives, whose assets go into creative_asset.
 	MapsAssets bool
-	// AssetTables are the raw tables of assets by their kind, for their signatures: all of them with creatives, only its
-	// own with a list of assets. So whichever is pulled later completes the map.
+	// AssetTables maps kinds of assets to the raw tables that have their signatures. A list of creatives has the tables
+	// of all kinds, a list of assets only its own. The later of the two pulls copies the signatures into creative_asset.
 	AssetTables map[string]string
-	// MappedBy is the list of creatives that a list of assets completes.
+	// MappedBy is set for a list of assets: it is the name of the list of creatives that show them.
 	MappedBy string
-	// Latest is the latest modification that is believed: later ones do not move the mark of changes.
+	// Latest is the latest modification time that is believed. Later ones do not raise coverage.high_water, from which
+	// the next pull of changes begins. Zero is the database's time plus clockError.
 	Latest time.Time
 	// Unusable are values of the rows that could not be used.
 	Unusable []Unusable
 }
 
 // WriteObjects brings a configuration table in line with the pull, in one transaction under the scope's fence. Rows
-// are never deleted: deleted_at is set once, and cleared if the object comes back. New names are added to
-// object_name, and changes to config_change. It returns the number of rows written, or *FencedError. It returns
-// *SuspectError when a full pull is not believed and was not confirmed: then nothing was deleted, and coverage is
-// suspect.
+// are never deleted: deleted_at is set once, and cleared if the object returns. New names are added to object_name,
+// and changes to config_change.
+//
+// It returns the number of rows written, or *FencedError if a newer pull has claimed the scope. If a full pull is not
+// believed, it returns *SuspectError with the number: the rows are written, no object is marked deleted, and coverage
+// is suspect.
 func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	written, suspect := 0, ""
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
@@ -116,7 +121,7 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 				o.highWater = max(highWater, before[0].HighWater)
 			}
 		}
-		// With a mark in the future, all changes until then would be missed.
+		// Pulls of changes that begin at a time in the future would miss all changes until then.
 		o.lowers = locked.before[0].HighWater > w.Latest.Unix()
 		if w.Partial {
 			o.state, o.note, o.highWater, o.lowers = Partial, w.Note, 0, false
@@ -139,7 +144,7 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 // clockError is how far a platform's clock may be ahead of the database's, where the caller sets no Latest.
 const clockError = 10 * time.Minute
 
-// SuspectError is returned when a platform's empty answer was not believed.
+// SuspectError is returned when a platform's empty list was not believed.
 type SuspectError struct {
 	Report    string
 	AccountID int64
@@ -150,11 +155,12 @@ func (e *SuspectError) Error() string {
 		e.Report, e.AccountID)
 }
 
+// existingObject is the stored state of an object before the write.
 type existingObject struct {
 	json, name string
 	named      sqldb.Time // when the name was first seen
-	deleted    sqldb.Time
-	seen       bool
+	deleted    sqldb.Time // zero if it is not marked deleted
+	seen       bool       // the pull has the object
 }
 
 // countLive counts the objects that are not marked deleted.
@@ -168,6 +174,7 @@ func countLive(have map[string]*existingObject) int {
 	return live
 }
 
+// readObjects returns the stored objects of the account by their ids, with their newest names.
 func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error) {
 	have := map[string]*existingObject{}
 	rows, err := tx.Raw("SELECT object_id, row_json, deleted_at FROM "+w.Raw.Name+" WHERE account_id = ?",
@@ -187,7 +194,7 @@ func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error)
 	if err := sqldb.FirstError(rows.Err(), rows.Close()); err != nil {
 		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 	}
-	// The newest name of each object. Names are few, and all are read.
+	// The last row of each object is its newest name. A level has few names, so all are read.
 	rows, err = tx.Raw(
 		"SELECT object_id, name, since FROM object_name WHERE account_id = ? AND level = ? ORDER BY object_id, since",
 		w.AccountID, w.Level).Rows()
@@ -208,7 +215,8 @@ func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error)
 	return have, rows.Err()
 }
 
-// changes returns the rows to write, the names to add, and the newest modification.
+// changes returns the rows to write, the names to add, and the newest modification up to Latest, in Unix seconds. It
+// sets seen in the stored objects that the pull has.
 func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (rows, names [][]any, highWater int64) {
 	for i := range w.Rows {
 		row := &w.Rows[i]
@@ -222,12 +230,12 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 		if isNamed := row.Name != "" || e != nil; isNamed && (e == nil || e.name != row.Name) { // not every level has names
 			since := sqldb.At(now)
 			if e != nil && !since.After(e.named.Time) {
-				since = sqldb.At(e.named.Add(time.Millisecond)) // two names seen at one moment have two rows
+				since = sqldb.At(e.named.Add(time.Millisecond)) // since is a part of the key
 			}
 			names = append(names, []any{w.AccountID, w.Level, row.Object, since, row.Name})
 		}
 		if !w.mustWrite(row, e) {
-			continue // Only full pulls move last_seen_at, so that pulls of changes write only changes.
+			continue // Only full pulls renew last_seen_at, so that pulls of changes write only changes.
 		}
 		deletedAt := sqldb.Time{}
 		if row.Deleted {
@@ -247,11 +255,13 @@ func (w *ObjectWrite) hasNewObjects(have map[string]*existingObject) bool {
 	return slices.ContainsFunc(w.Rows, func(r ObjectRow) bool { return have[r.Object] == nil })
 }
 
-// mustWrite reports whether a row must be written: a full pull writes all.
+// mustWrite reports whether a row must be written. A full pull writes all rows. A pull of changes writes objects that
+// are new, have changed, or are newly deleted or no longer deleted.
 func (w *ObjectWrite) mustWrite(row *ObjectRow, e *existingObject) bool {
 	return w.Full || e == nil || e.json != row.JSON || row.Deleted == e.deleted.IsZero()
 }
 
+// markDeleted marks the stored objects that are not seen as deleted, and returns their ids. Call it after changes.
 func markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) ([]string, error) {
 	var gone []string
 	for id, e := range have {

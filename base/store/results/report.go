@@ -20,29 +20,30 @@ import (
 // ReportRow is one row of a report, ready for the raw and the public table.
 type ReportRow struct {
 	Day     day.Day
-	Object  string
-	Hour    int
-	Raw     []any // values of the raw table's typed columns
-	JSON    string
+	Object  string // the platform's id; "" at account level
+	Hour    int    // of hourly reports: 0 to 23 in the account's zone
+	Raw     []any  // values of the raw table's typed columns
+	JSON    string // the platform's whole row
 	Metrics metric.Values
 }
 
-// ReportWrite is a pulled report: all rows of the claim's scope. A pull of some hours must be whole within them.
+// ReportWrite is a pulled report: all rows of the claim's scope. If the claim is only to some hours (FromHour), the
+// caller must have read all pages of them.
 type ReportWrite struct {
 	Claim
 	Raw      rawtable.Table
 	Hourly   bool
-	Currency string
-	Zone     string
+	Currency string // of the account; ISO 4217
+	Zone     string // of the account, for day_zone
 	Rows     []ReportRow
 	// Whole is set if the pages agreed. Otherwise the rows are kept, nothing is deleted, and coverage is partial.
 	Whole bool
-	Note  string
-	// Confirmed is set if missing rows are to be deleted, however much they held.
+	Note  string // for coverage: why the pull is not whole
+	// Confirmed is set if a person has confirmed the answer: stored rows that it lacks are deleted, whatever their cost.
 	Confirmed bool
 	// Judging decides which days are believed.
 	Judging Judging
-	// DirtySummary marks days whose rows changed for the summaries.
+	// DirtySummary is set if the summaries must be rebuilt for the days whose rows changed.
 	DirtySummary bool
 	// Unusable are values of the rows that could not be used. A day that lacks figures or rows for that reason is
 	// partial.
@@ -52,12 +53,12 @@ type ReportWrite struct {
 // ReportResult is the effect of WriteReport.
 type ReportResult struct {
 	Written int       // rows inserted or changed
-	Deleted int       // rows that the platform no longer has
+	Deleted int       // rows that were deleted because the answer lacks them
 	Suspect []day.Day // days where nothing was deleted because the answer lacks too much
 	Why     string    // why the first of Suspect is suspect
-	Doubts  []Doubt   // other figures of these days that the answer contradicts
-	// Fenced are days that were left to other pulls, which have claimed them since; FencedComplete reports whether those
-	// pulls are whole already.
+	Doubts  []Doubt   // other reports and levels whose figures for a day of the scope the answer contradicts
+	// Fenced are the days that other pulls have claimed since BeginPull: they are not written. FencedComplete reports
+	// whether those pulls are already whole.
 	Fenced         []day.Day
 	FencedComplete bool
 }
@@ -97,10 +98,11 @@ func (k reportKey) args(args []any, accountID int64, level string, hourly bool) 
 }
 
 // WriteReport brings the raw and the public rows of a scope in line with the pull, in one transaction under the
-// scope's fence: rows that did not change are left alone, and rows that a whole pull lacks are deleted by primary
-// key. Days that another pull has claimed since BeginPull are left out; if none is left, it writes nothing and
-// returns *FencedError. It may be repeated after an error: rows that an earlier try has committed are unchanged, and
-// are not counted as written again.
+// scope's fence. Rows that did not change are not written. Rows that a whole and believed pull lacks are deleted, by
+// primary key.
+//
+// Days that another pull has claimed since BeginPull are left out. If no day is left, WriteReport writes nothing and
+// returns *FencedError. It may be repeated after an error: rows that an earlier try has committed count as unchanged.
 func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
 	var result ReportResult
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
@@ -149,7 +151,8 @@ func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, 
 	return result, nil
 }
 
-// markReport marks the days whose rows changed for wide_daily, which has no hours.
+// markReport marks the days whose rows changed, so that wide_daily is rebuilt for them. Hourly reports need no marks:
+// wide_daily has no hours.
 func markReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, outcomes []dayOutcome) error {
 	if w.Hourly {
 		return nil
@@ -163,23 +166,23 @@ func markReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, outcomes
 	return widemark.Days(d, tx, w.Media, w.AccountID, days, now.UnixMicro())
 }
 
-// storedRows is the stored rows of a scope, compared with a pull of it.
+// storedRows describes the stored rows of a scope, compared with a pull of it.
 type storedRows struct {
 	rows  map[reportKey]int        // the index of each key in the pull's list; the last one of a repeated key
 	same  []bool                   // by the pull's list: the raw table's row is equal
 	shown []bool                   // by the pull's list: the public table has the row
 	gone  map[reportKey]missingRow // rows that the pull lacks
-	costs map[day.Day]int64        // of the public rows
+	costs map[day.Day]int64        // the cost of the day's public rows, in millionths of the currency
 }
 
 // missingRow is a stored row that a pull lacks.
 type missingRow struct {
-	cost   int64
-	public bool // the public table has it
+	cost   int64 // in millionths of the currency; 0 if it is not public
+	public bool  // the public table has it
 }
 
-// readReport reads the stored rows of a pull's scope. It allocates nothing for rows that the pull has too, of which
-// there are thousands.
+// readReport reads the stored rows of a pull's scope. It allocates nothing for a row that the pull has too, because
+// there are thousands of them.
 func readReport(tx *gorm.DB, w ReportWrite) (storedRows, error) {
 	stored := storedRows{
 		rows: make(map[reportKey]int, len(w.Rows)), same: make([]bool, len(w.Rows)), shown: make([]bool, len(w.Rows)),
@@ -217,13 +220,14 @@ func readReport(tx *gorm.DB, w ReportWrite) (storedRows, error) {
 		})
 }
 
-// at returns the index of a row in the pull's list. A key that is built in a map's brackets is not copied.
+// at returns the index of a row in the pull's list. The key is built inside the map's brackets, so that the compiler
+// copies no bytes for it.
 func (t *storedRows) at(k scannedKey) (i int, pulled bool) {
 	i, pulled = t.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
 	return i, pulled
 }
 
-// scannedKey is a key as it was scanned. It is valid until the next row is.
+// scannedKey is a report key in the memory of the database driver. It is valid until the next row is scanned.
 type scannedKey struct {
 	day, object []byte
 	hour        int
@@ -233,7 +237,7 @@ func (k scannedKey) reportKey() reportKey {
 	return reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}
 }
 
-// eachReportRow calls row with the key and one column of each row of a scope in a table, in no order.
+// eachReportRow calls row with the key and one column of each row of a scope in a table, in no particular order.
 func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string,
 	row func(k scannedKey, value []byte) error) (err error) {
 	defer func() {
@@ -242,9 +246,9 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string,
 		}
 	}()
 	columns := "day, object_id, " + column
-	var on, object, value sql.RawBytes
+	var dayBytes, object, value sql.RawBytes
 	var k scannedKey
-	dest := []any{&on, &object, &value}
+	dest := []any{&dayBytes, &object, &value}
 	if w.Hourly {
 		columns, dest = columns+", hour", append(dest, &k.hour)
 	}
@@ -254,7 +258,7 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string,
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		k.day, k.object = sqldb.DayIn(on), object
+		k.day, k.object = sqldb.DayIn(dayBytes), object
 		if err := row(k, value); err != nil {
 			return err
 		}
@@ -262,10 +266,11 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string,
 	})
 }
 
+// writeReportRows writes the new and the changed rows, and sets rows, dirty and changed in the outcomes of their days.
 func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stored storedRows,
 	days map[day.Day]*dayOutcome, result *ReportResult) error {
 	rawTable, publicTable := sqldb.UpsertOf(w.Raw), ReportTable(w.Hourly)
-	updated, err := sqldb.At(now).Value() // Once for all rows.
+	updated, err := sqldb.At(now).Value() // Converted once for all rows.
 	if err != nil {
 		return err
 	}
@@ -303,19 +308,19 @@ func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, sto
 	return d.Upsert(tx, publicTable, public.rows)
 }
 
-// tableRows collects rows for a table, many of them in one piece of memory.
+// tableRows collects rows for a table. It allocates memory for rowsPerPiece rows at a time.
 type tableRows struct {
-	width int
+	width int // values of a row
 	rows  [][]any
-	free  []any
+	free  []any // the unused part of the newest allocation
 }
 
-// rowsPerPiece is how many rows share a piece of memory.
+// rowsPerPiece is how many rows share one allocation.
 const rowsPerPiece = 128
 
 func rowsOf(t sqldb.Table) *tableRows { return &tableRows{width: len(t.Key) + len(t.Columns)} }
 
-// add adds a row: fill appends its values.
+// add adds a row. fill must append its values to its argument and return the result.
 func (t *tableRows) add(fill func([]any) []any) {
 	if cap(t.free) < t.width {
 		t.free = make([]any, 0, rowsPerPiece*t.width)
@@ -326,12 +331,12 @@ func (t *tableRows) add(fill func([]any) []any) {
 
 // staleRows are stored rows of a day that a pull lacks.
 type staleRows struct {
-	cost   int64
+	cost   int64 // in millionths of the currency
 	keys   [][]any
 	public [][]any // those that the public table has
 }
 
-// stale returns the rows that a whole pull of whole days lacks, by day.
+// stale returns the stored rows that a whole pull of whole days lacks, by day; nil for any other pull.
 func (t *storedRows) stale(w *ReportWrite) map[day.Day]*staleRows {
 	if !w.Whole || w.FromHour > 0 {
 		return nil
@@ -352,7 +357,8 @@ func (t *storedRows) stale(w *ReportWrite) map[day.Day]*staleRows {
 	return stale
 }
 
-// deleteStaleReport deletes the stored rows that a whole pull lacks, of the days whose answer is believed.
+// deleteStaleReport deletes the stored rows that a whole pull lacks. It leaves out the days whose answer is suspect or
+// lost figures or rows to unusable values.
 func deleteStaleReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stale map[day.Day]*staleRows,
 	days map[day.Day]*dayOutcome, result *ReportResult) error {
 	var keys, public [][]any
