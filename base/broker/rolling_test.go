@@ -16,7 +16,7 @@ import (
 	"adsync/base/broker/brokertest"
 )
 
-func TestGroup_RollingRestartUnderLoadRepeatsNothing(t *testing.T) {
+func TestGroup_ARollingRestartUnderLoadDeliversNothingTwice(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	topic, group := b.Topic("jobs"), b.Topic("g")
@@ -41,16 +41,17 @@ func TestGroup_RollingRestartUnderLoadRepeatsNothing(t *testing.T) {
 		in.waitValues(t, total)
 	}
 	waitCommitted(t, c, group, topic, int64(total))
-	require.Len(t, in.all(), total, "all work was finished before partitions moved, so nothing came twice")
+	require.Len(t, in.all(), total, "all work ends before its partition moves, so no message is delivered twice")
 }
 
-// This tests the times of a deployment on a real broker. The session, the rebalance and the drain of a member that
-// works as long as it may must together fit into 30 s. TestTiming tests them on the clock of the broker in memory.
+// This test uses the timeouts of a deployment on a real broker. The killed member's session, the rebalance and a drain
+// that lasts as long as it may must together end within 30 s.
+// TestTiming_AKilledMembersPartitionsMoveAfterTheSession has a broker in memory and virtual time.
 func TestGroup_AKilledMembersPartitionsMoveWithin30Seconds(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	if !b.Real() {
-		t.Skip("takes half a minute, which only a real broker is worth")
+		t.Skip("takes half a minute: it runs on a real broker only")
 	}
 	deployed := func(dial dialFunc) *broker.Client {
 		return b.Client(t, func(cfg *broker.Config) {
@@ -60,18 +61,18 @@ func TestGroup_AKilledMembersPartitionsMoveWithin30Seconds(t *testing.T) {
 		})
 	}
 	topic, group := b.Topic("jobs"), b.Topic("g")
-	lost, in := newInbox(), newInbox()
-	var dead deadNetwork
-	doomed := deployed(dead.dialer((&net.Dialer{}).DialContext)).NewGroup(broker.GroupConfig{Group: group,
-		Topics: []string{topic}}, lost.keep)
-	require.NoError(t, doomed.Start(testContext(t)))
-	t.Cleanup(doomed.Stop)
+	killedInbox, survivorInbox := newInbox(), newInbox()
+	var network deadNetwork
+	killed := deployed(network.dialer((&net.Dialer{}).DialContext)).NewGroup(broker.GroupConfig{Group: group,
+		Topics: []string{topic}}, killedInbox.keep)
+	require.NoError(t, killed.Start(testContext(t)))
+	t.Cleanup(killed.Stop)
 	var work sync.WaitGroup
 	t.Cleanup(work.Wait)
 	survivor := deployed(nil).NewGroup(broker.GroupConfig{Group: group, Topics: []string{topic}},
 		func(ctx context.Context, d *broker.Delivery) {
-			in.put(d)
-			work.Go(func() { // Works until almost the end of its drain.
+			survivorInbox.put(d)
+			work.Go(func() { // It ends shortly before the drain's timeout of 10 s.
 				<-ctx.Done()
 				select {
 				case <-time.After(9500 * time.Millisecond):
@@ -84,30 +85,31 @@ func TestGroup_AKilledMembersPartitionsMoveWithin30Seconds(t *testing.T) {
 	t.Cleanup(survivor.Stop)
 	c := b.Client(t, nil)
 	n := 0
-	for len(lost.all()) == 0 || len(in.all()) == 0 {
+	for len(killedInbox.all()) == 0 || len(survivorInbox.all()) == 0 {
 		write(t, c, numbered(topic, n, 60, 60))
 		n += 60
 		time.Sleep(100 * time.Millisecond)
 	}
 	time.Sleep(3 * time.Second)
-	place := lost.all()[0].Partition
-	dead.die()
+	partition := killedInbox.all()[0].Partition
+	network.die()
 	died := time.Now()
-	moved := in.waitFor(t, "a message of the killed member's partition", func(got []*broker.Delivery) bool {
-		return slices.ContainsFunc(got, func(d *broker.Delivery) bool { return d.Partition == place })
+	moved := survivorInbox.waitFor(t, "a message of the killed member's partition", func(got []*broker.Delivery) bool {
+		return slices.ContainsFunc(got, func(d *broker.Delivery) bool { return d.Partition == partition })
 	})
 	require.NotEmpty(t, moved)
 	t.Log("moved after", time.Since(died))
 	require.Less(t, time.Since(died), 30*time.Second)
 }
 
-// hooks records the events of a group's partitions, and passes on its messages.
+// hooks records the events of a member: partitions are assigned to it, it gets messages, it releases its partitions.
 type hooks struct {
 	mu     sync.Mutex
 	events []string
-	given  []broker.Assignment
+	given  []broker.Assignment // of the last assignment
 }
 
+// note records an event. Consecutive equal events count as one.
 func (h *hooks) note(event string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,6 +124,7 @@ func (h *hooks) recorded() []string {
 	return slices.Clone(h.events)
 }
 
+// config returns the settings of a member whose assignments and releases are recorded.
 func (h *hooks) config(group, topic string) broker.GroupConfig {
 	return broker.GroupConfig{
 		Group: group, Topics: []string{topic}, Span: 100,
@@ -135,13 +138,13 @@ func (h *hooks) config(group, topic string) broker.GroupConfig {
 	}
 }
 
-func TestGroup_ReportsItsPartitions(t *testing.T) {
+func TestGroup_AssignedGetsThePartitionsAndTheirOffsets(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	c := b.Client(t, nil)
 	topic, group := b.Topic("jobs"), b.Topic("g")
 	write(t, c, numbered(topic, 0, 100, 1))
-	take := func() (*hooks, *inbox) {
+	readHundred := func() (*hooks, *inbox) {
 		h, in := &hooks{}, newInbox()
 		g := c.NewGroup(h.config(group, topic), func(_ context.Context, d *broker.Delivery) {
 			h.note("message")
@@ -153,14 +156,14 @@ func TestGroup_ReportsItsPartitions(t *testing.T) {
 		g.Stop()
 		return h, in
 	}
-	h, in := take()
+	h, in := readHundred()
 	require.Equal(t, []string{"assigned", "message", "released"}, h.recorded())
 	require.Len(t, h.given, brokertest.Partitions)
 	for _, a := range h.given {
 		require.Equal(t, broker.Assignment{Topic: topic, Partition: a.Partition, Committed: -1, Reach: 100}, a)
 	}
 	write(t, c, numbered(topic, 100, 100, 1))
-	h, _ = take()
+	h, _ = readHundred()
 	for _, a := range h.given {
 		if a.Partition == in.all()[0].Partition {
 			require.Equal(t, []int64{100, 200}, []int64{a.Committed, a.Reach})
@@ -173,8 +176,8 @@ func TestTiming_AMemberWithoutItsNetworkStillReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _, _ := deployed(t)
 		cfg := b.Config()
-		var dead deadNetwork
-		cfg.Dial = dead.dialer(cfg.Dial)
+		var network deadNetwork
+		cfg.Dial = network.dialer(cfg.Dial)
 		c, err := broker.New(cfg, brokertest.Logger(t), prometheus.NewRegistry())
 		require.NoError(t, err)
 		var h hooks
@@ -182,15 +185,15 @@ func TestTiming_AMemberWithoutItsNetworkStillReleases(t *testing.T) {
 		require.NoError(t, g.Start(t.Context()))
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []string{"assigned"}, h.recorded())
-		dead.die()
+		network.die()
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"assigned", "released"}, h.recorded(), "the process continues without its network")
+		require.Equal(t, []string{"assigned", "released"}, h.recorded(), "the process still runs, so released is called")
 		g.Stop()
 		require.NoError(t, c.Close())
 	})
 }
 
-func TestTiming_WorkThatOutlastsTheDrainIsNotReleased(t *testing.T) {
+func TestTiming_WorkThatOutlastsTheDrainPreventsReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c, _ := deployed(t)
@@ -201,12 +204,12 @@ func TestTiming_WorkThatOutlastsTheDrainIsNotReleased(t *testing.T) {
 		require.NoError(t, g.Start(t.Context()))
 		in.wait(t, 1)
 		g.Stop()
-		require.Equal(t, []string{"assigned"}, h.recorded(), "the drain has taken all the time")
+		require.Equal(t, []string{"assigned"}, h.recorded(), "the drain timed out, so released is not called")
 	})
 }
 
-// Slow hooks delay their own partitions and cost no member its membership.
-func TestTiming_SlowHooksDoNotCostTheMembership(t *testing.T) {
+// Hooks that take 3 s delay messages only. No member is removed from the group.
+func TestTiming_SlowHooksCauseNoRebalance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c, r := deployed(t)
@@ -228,12 +231,12 @@ func TestTiming_SlowHooksDoNotCostTheMembership(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.NoError(t, g2.Start(t.Context()))
 		time.Sleep(30 * time.Second)
-		generations := counter(t, r, "adsync_broker_rebalances_total")
+		rebalances := counter(t, r, "adsync_broker_rebalances_total")
 		write(t, c, numbered("jobs", 50, 50, 10))
 		in.waitValues(t, 100)
 		require.Len(t, in.all(), 100)
 		time.Sleep(time.Minute)
-		require.Equal(t, generations, counter(t, r, "adsync_broker_rebalances_total"))
+		require.Equal(t, rebalances, counter(t, r, "adsync_broker_rebalances_total"))
 		g1.Stop()
 		g2.Stop()
 		require.EqualValues(t, 100, committed(t, c, "g", "jobs"))

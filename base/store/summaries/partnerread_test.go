@@ -14,20 +14,22 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// looseTable is a partner's table whose columns take any value, like those of a view, in both dialects.
+// looseTable creates a partner's table whose columns accept unusable values, as a view may return them. It is valid in
+// both dialects.
 const looseTable = `CREATE TABLE business (id BIGINT NULL, updated_at DATETIME NULL, deleted VARCHAR(100),
-  day VARCHAR(100), game VARCHAR(100), os VARCHAR(100),
-	media VARCHAR(100), account VARCHAR(100), level VARCHAR(100), object_id VARCHAR(100), new_users VARCHAR(100),
-	returning_users DECIMAL(30, 3),
+	day VARCHAR(100), game VARCHAR(100), os VARCHAR(100), media VARCHAR(100), account VARCHAR(100),
+	level VARCHAR(100), object_id VARCHAR(100), new_users VARCHAR(100), returning_users DECIMAL(30, 3),
 	pay_amount_d1 DOUBLE, pay_amount_d3 VARBINARY(100), pay_amount_d7 VARCHAR(100), pay_amount_d14 VARCHAR(100),
 	pay_amount_d30 VARCHAR(100))`
 
-// setupLoose returns a store, and a source that reads the table business in the same database.
+// setupLoose is setupPartner with looseTable.
 func setupLoose(t *testing.T) (*store.Store, *summaries.PartnerSource) {
 	t.Helper()
 	return setupPartner(t, looseTable)
 }
 
+// setupPartner returns a store, and a source that reads the table business in the same database. table is the statement
+// that creates the table.
 func setupPartner(t *testing.T, table string) (*store.Store, *summaries.PartnerSource) {
 	t.Helper()
 	cfg := storetest.Config(t)
@@ -41,18 +43,18 @@ func setupPartner(t *testing.T, table string) (*store.Store, *summaries.PartnerS
 	return s, p
 }
 
-// putLoose writes a row of the partner's in which some columns have other values.
-func putLoose(t *testing.T, s *store.Store, id any, moment any, other map[string]any) {
+// putLoose inserts a row into the partner's table. Its columns have usable values, except those that other sets.
+func putLoose(t *testing.T, s *store.Store, id, updatedAt any, other map[string]any) {
 	t.Helper()
 	row := map[string]any{
-		"id": id, "updated_at": moment, "day": "2026-11-21", "game": "chess", "os": "ios", "media": "test", "account": "900",
-		"level": "creative", "object_id": "c1", "new_users": "5",
+		"id": id, "updated_at": updatedAt, "day": "2026-11-21", "game": "chess", "os": "ios", "media": "test",
+		"account": "900", "level": "creative", "object_id": "c1", "new_users": "5",
 	}
 	maps.Copy(row, other)
 	require.NoError(t, s.Data.Writer(t.Context()).Table("business").Create(row).Error)
 }
 
-// loadLoose copies the whole table.
+// loadLoose loads the whole table into partner_daily and partner_unusable.
 func loadLoose(t *testing.T, s *store.Store, p *summaries.PartnerSource) {
 	t.Helper()
 	load, err := s.BeginPartnerLoad(t.Context(), p.Name())
@@ -66,8 +68,8 @@ func loadLoose(t *testing.T, s *store.Store, p *summaries.PartnerSource) {
 	require.NoError(t, s.PutUnreadablePartnerRows(t.Context(), load, unreadable))
 }
 
-// unusablePartner returns the faults in partner_unusable by row, as fields and kinds, and how many rows partner_daily
-// has.
+// unusablePartner returns the faults in partner_unusable by the id of their row, and the number of rows in
+// partner_daily. A fault is "field kind;", with a "!" before the semicolon for each row beyond the first.
 func unusablePartner(t *testing.T, s *store.Store) (faults map[int64]string, kept int) {
 	t.Helper()
 	var rows []struct {
@@ -87,8 +89,8 @@ func unusablePartner(t *testing.T, s *store.Store) (faults map[int64]string, kep
 	return faults, kept
 }
 
-// One unusable value, or one day that was not set, once failed the whole load.
-func TestPartner_AnUnusableValueCostsOnlyItself(t *testing.T) {
+// One unusable value, or a day that was not set, once failed the whole load.
+func TestPartner_AnUnusableValueDoesNotFailTheLoad(t *testing.T) {
 	t.Parallel()
 	const emoji = "🎮"
 	for _, c := range []struct {
@@ -98,49 +100,53 @@ func TestPartner_AnUnusableValueCostsOnlyItself(t *testing.T) {
 		row    map[string]any // of partner_daily; nil when the row is not kept
 	}{
 		{name: "a row without a fault", row: map[string]any{"new_users": int64(5), "game": "chess"}},
-		{name: "a figure that is no number", other: map[string]any{"new_users": "many"}, faults: "new_users figure;",
+		{name: "a figure that is not a number", other: map[string]any{"new_users": "many"}, faults: "new_users figure;",
 			row: map[string]any{"new_users": nil}},
-		{name: "the platforms' word for no value", other: map[string]any{"new_users": "-", "pay_amount_d7": ""},
+		{name: "the platforms' texts for no value", other: map[string]any{"new_users": "-", "pay_amount_d7": ""},
 			row: map[string]any{"new_users": nil, "pay_amount_d7": nil}},
 		{name: "a figure beyond what a column holds", other: map[string]any{"pay_amount_d7": "9223372036854775808"},
 			faults: "pay_amount_d7 figure;", row: map[string]any{"pay_amount_d7": nil, "new_users": int64(5)}},
-		{name: "a figure that sums cannot hold", other: map[string]any{"pay_amount_d7": "9000000000000000000"},
-			faults: "pay_amount_d7 figure;", row: map[string]any{"pay_amount_d7": nil}},
+		{name: "a figure above 1e16, whose sum with others may overflow",
+			other: map[string]any{"pay_amount_d7": "9000000000000000000"}, faults: "pay_amount_d7 figure;",
+			row: map[string]any{"pay_amount_d7": nil}},
 		{name: "a figure of 1e400", other: map[string]any{"pay_amount_d14": "1e400"}, faults: "pay_amount_d14 figure;",
 			row: map[string]any{"pay_amount_d14": nil}},
 		{name: "NaN", other: map[string]any{"pay_amount_d14": "NaN"}, faults: "pay_amount_d14 figure;",
 			row: map[string]any{"pay_amount_d14": nil}},
-		{name: "a figure that is true", other: map[string]any{"pay_amount_d30": "true"}, faults: "pay_amount_d30 figure;",
-			row: map[string]any{"pay_amount_d30": nil}},
-		{name: "a decimal that is whole", other: map[string]any{"returning_users": "12.000", "pay_amount_d1": 3.0},
+		{name: "a figure with the text true", other: map[string]any{"pay_amount_d30": "true"},
+			faults: "pay_amount_d30 figure;", row: map[string]any{"pay_amount_d30": nil}},
+		{name: "a decimal with a whole value", other: map[string]any{"returning_users": "12.000", "pay_amount_d1": 3.0},
 			row: map[string]any{"returning_users": int64(12), "pay_amount_d1": int64(3)}},
-		{name: "a decimal that is not", other: map[string]any{"returning_users": "12.5", "pay_amount_d1": 0.5},
+		{name: "a decimal with a fraction", other: map[string]any{"returning_users": "12.5", "pay_amount_d1": 0.5},
 			faults: "pay_amount_d1 figure;returning_users figure;",
 			row:    map[string]any{"returning_users": nil, "pay_amount_d1": nil}},
-		{name: "bytes that are no text", other: map[string]any{"pay_amount_d3": []byte{0xff, 0xfe}},
+		{name: "bytes that are not UTF-8", other: map[string]any{"pay_amount_d3": []byte{0xff, 0xfe}},
 			faults: "pay_amount_d3 figure;", row: map[string]any{"pay_amount_d3": nil}},
-		{name: "a negative figure, which is money given back", other: map[string]any{"pay_amount_d7": "-100"},
+		{name: "a negative figure, as for a refund", other: map[string]any{"pay_amount_d7": "-100"},
 			row: map[string]any{"pay_amount_d7": int64(-100)}},
 		{name: "a game's name with an emoji", other: map[string]any{"game": emoji}, row: map[string]any{"game": emoji}},
-		{name: "a system longer than its column", other: map[string]any{"os": "an operating system"}, faults: "os attribute;",
+		{name: "an os longer than its column", other: map[string]any{"os": "an operating system"}, faults: "os attribute;",
 			row: map[string]any{"os": "an operating sys"}},
-		{name: "a game with NUL", other: map[string]any{"game": "go\x00"}, faults: "game attribute;",
+		{name: "a game with a NUL byte", other: map[string]any{"game": "go\x00"}, faults: "game attribute;",
 			row: map[string]any{"game": "go\uFFFD"}},
-		{name: "no game", other: map[string]any{"game": nil, "os": nil}, row: map[string]any{"game": "", "os": ""}},
-		{name: "a day that is not set", other: map[string]any{"day": nil}, faults: "day key;"},
+		{name: "a game and an os that are NULL", other: map[string]any{"game": nil, "os": nil},
+			row: map[string]any{"game": "", "os": ""}},
+		{name: "a day that is NULL", other: map[string]any{"day": nil}, faults: "day key;"},
 		{name: "a day of zeros", other: map[string]any{"day": "0000-00-00"}, faults: "day key;"},
-		{name: "a day that no month has", other: map[string]any{"day": "2026-11-31"}, faults: "day key;"},
+		{name: "a day after the end of its month", other: map[string]any{"day": "2026-11-31"}, faults: "day key;"},
 		{name: "a day of the year 10000", other: map[string]any{"day": "10000-01-01"}, faults: "day key;"},
-		{name: "a day with its time", other: map[string]any{"day": "2026-11-21 00:00:00"},
+		{name: "a day with a time of day", other: map[string]any{"day": "2026-11-21 00:00:00"},
 			row: map[string]any{"new_users": int64(5)}},
-		{name: "an account that no platform can have", other: map[string]any{"account": emoji}, faults: "account key;"},
+		{name: "an account with characters beyond ASCII", other: map[string]any{"account": emoji}, faults: "account key;"},
 		{name: "an object with a space at its end, which the wide table would confuse with another",
 			other: map[string]any{"object_id": "c1 "}, faults: "object_id key;"},
 		{name: "an object longer than its column", other: map[string]any{"object_id": strings.Repeat("9", 65)},
 			faults: "object_id key;"},
-		{name: "an object in letters beyond ASCII", other: map[string]any{"object_id": "创意"}, faults: "object_id key;"},
-		{name: "a word that is neither true nor false", other: map[string]any{"deleted": "perhaps"}, faults: "deleted key;"},
-		{name: "a row that is deleted, whatever else it holds",
+		{name: "an object with characters beyond ASCII", other: map[string]any{"object_id": "创意"},
+			faults: "object_id key;"},
+		{name: "a text in deleted that is neither true nor false", other: map[string]any{"deleted": "perhaps"},
+			faults: "deleted key;"},
+		{name: "a deleted row, whose other values are not read",
 			other: map[string]any{"deleted": "1", "day": nil, "new_users": "many"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,7 +184,7 @@ func TestPartner_ACorrectedValueIsNoLongerUnusable(t *testing.T) {
 	loadLoose(t, s, p)
 	faults, kept := unusablePartner(t, s)
 	require.Equal(t, map[int64]string{0: "id key!;updated_at key;", 1: "new_users figure;pay_amount_d7 figure;"}, faults,
-		"rows that are never read are counted")
+		"rows without a usable id or updated_at are counted under the id 0")
 	require.Equal(t, 1, kept)
 	require.NoError(t, s.Glance(t.Context(), func(g *overview.Glance) error {
 		fields, err := g.Unusable(10)
@@ -203,9 +209,9 @@ func TestPartner_ACorrectedValueIsNoLongerUnusable(t *testing.T) {
 	require.Equal(t, 1, kept)
 }
 
-// An id or a moment that no cursor can hold, as a view or SQLite may have, once failed every load, or was read
-// forever.
-func TestPartner_RowsWithoutAPlaceAreCountedAndNeverRead(t *testing.T) {
+// A view or SQLite may have an id or an updated_at that no cursor can hold. Such a row once failed every load, or was
+// read again by every load.
+func TestPartner_RowsWithoutAUsableIDOrTimeAreCountedNotRead(t *testing.T) {
 	t.Parallel()
 	s, p := setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL",
 		"id VARCHAR(64), updated_at VARBINARY(64)", 1))
