@@ -23,7 +23,7 @@ func TestOverview_ShowsWhatToDo(t *testing.T) {
   "cause": "The platform refuses the refresh token: code 11017.",
     "accounts": 3, "at_least": true, "examples": ["tulip/20000012", "tulip/20000013"], "money": [{"currency": "CNY",
   "micros": 3900000000}], "money_of": "a day is not pulled",
-    "since": "2026-11-21T03:17:00Z", "remedy": "Whoever holds the accounts opens the address.", 
+    "since": "2026-11-21T03:17:00Z", "remedy": "The owner of the accounts opens the address.", 
     "command": "adsync bind tulip --app-id 1110000001 --wait"}]}`, "overview")
 	require.Equal(t, `As of 2026-11-21T10:30:02Z.
 It is incomplete: Redis: it is away
@@ -37,7 +37,7 @@ BAD  The login agency-south must be authorised again (tulip)
   accounts  at least 3: tulip/20000012, tulip/20000013 …
   money     CNY 3,900.00 (a day is not pulled)
   since     2026-11-21T03:17:00Z
-  remedy    Whoever holds the accounts opens the address.
+  remedy    The owner of the accounts opens the address.
   command   adsync bind tulip --app-id 1110000001 --wait
 `, stdout)
 }

@@ -14,7 +14,7 @@ import (
 	"adsync/client"
 )
 
-// accountItems are the accounts that somebody should look at.
+// accountItems lists the accounts that need an operator.
 type accountItems struct {
 	*facts
 
@@ -43,8 +43,8 @@ func (l *accountItems) attendUnassigned(context.Context) error {
 	return nil
 }
 
-// attendGames names the accounts that belong to games nobody knows: a slip of the pen in a row that somebody wrote by
-// SQL.
+// attendGames lists the accounts whose bindings name games that the table game lacks: a typing error in a row that was
+// written by SQL.
 func (l *accountItems) attendGames(ctx context.Context) error {
 	wrong, err := l.store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupLooked)
 	if err != nil {
@@ -56,22 +56,23 @@ func (l *accountItems) attendGames(ctx context.Context) error {
 	}
 	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
 		a := item{Attention: client.Attention{Kind: "unknown_game", Severity: Warn, Media: media,
-			Title: "Accounts belong to games that nobody knows", AtLeast: len(wrong) == groupLooked,
+			Title: "Accounts belong to unknown games", AtLeast: len(wrong) == groupLooked,
 			MoneyOf: "a day of these accounts",
-			Remedy:  "Correct each, and its days go to the right game; or give the game its row of the table game.",
+			Remedy:  "Correct each binding: its days then go to the right game. Or add the game to the table game.",
 			Command: "adsync bind account " + media + "/ID --game GAME --os OS --correct"}}
 		names := map[string]bool{}
 		for _, w := range byMedia[media] {
 			a.ids, names[quote(w.Game)] = append(a.ids, w.AccountID), true
 		}
 		a.count()
-		a.Cause = "Rows of account_binding name " + few(slices.Sorted(maps.Keys(names))) + ", and the table game does not."
+		a.Cause = "Rows of account_binding name " + few(slices.Sorted(maps.Keys(names))) + ", which the table game lacks."
 		l.add(a)
 	}
 	return nil
 }
 
-// attendImpossible names the rows of account_binding whose days no platform has: what is applied of the account stays.
+// attendImpossible lists the rows of account_binding whose days no platform has. The applied games of these accounts
+// stay.
 func (l *accountItems) attendImpossible(ctx context.Context) error {
 	wrong, err := l.store.ImpossibleBindings(ctx, groupLooked)
 	if err != nil {
@@ -101,7 +102,7 @@ func (l *accountItems) attendImpossible(ctx context.Context) error {
 func (l *accountItems) attendParked(ctx context.Context) error {
 	for _, p := range l.parked {
 		if p.Reason == settings.ParkedLogin {
-			continue // Their login tells.
+			continue // The item of their login covers them.
 		}
 		word, text, found := strings.Cut(p.Reason, ":")
 		a := item{Attention: client.Attention{Kind: "parked", Severity: Warn, Media: p.Media, Accounts: p.N, Since: p.Since,
@@ -109,21 +110,21 @@ func (l *accountItems) attendParked(ctx context.Context) error {
 		switch {
 		case found && word == "revoked":
 			a.Severity, a.Title = Bad, "The login has lost its permission for accounts"
-			a.Remedy = "Have the accounts shared with the login again, on the platform; unbind what is gone for good."
+			a.Remedy = "On the platform, share the accounts with the login again. Unbind those that are gone for good."
 			a.Command = "adsync accounts list --media " + p.Media + " --state parked"
 		case found && word == "frozen":
 			a.Title = "The platform has closed accounts"
-			a.Remedy = "Ask whoever advertises with them: the platform opens them again; unbind what is gone for good."
+			a.Remedy = "Ask the advertiser to have the platform open them again. Unbind those that are gone for good."
 			a.Command = "adsync accounts list --media " + p.Media + " --state parked"
 		default:
 			a.Kind, a.Severity, a.Title = "parked_by_hand", Note, "Parked by hand"
-			a.Remedy = "They come back when the column parked of media_account is emptied."
+			a.Remedy = "They are pulled again when their column parked of media_account is emptied."
 		}
 		if found && a.Kind == "parked" {
 			a.Cause = sentence(text)
 		}
 		if !p.Next.IsZero() {
-			a.Remedy += " They are looked at again by themselves: " + next(p.Next, l.o.Business) + "."
+			a.Remedy += " They are checked again automatically: " + next(p.Next, l.o.Business) + "."
 		}
 		var err error
 		if a.ids, err = l.store.ParkedAccounts(ctx, p.Media, p.Reason, accountsLooked); err != nil {

@@ -9,15 +9,15 @@ import (
 	"adsync/base/task"
 )
 
-// From when on things are worth a look.
+// Bounds of what the items list.
 const (
-	// failedSince is how long ago a run may have failed.
+	// failedSince is the age up to which failed runs are listed.
 	failedSince = time.Hour
-	// endedMost is how many runs that failed are looked at.
+	// endedMost is the number of failed runs that are read.
 	endedMost = 200
 )
 
-// attend lists what somebody should look at, by subject.
+// attend lists what needs an operator, by subject.
 func (l *look) attend(ctx context.Context, g *overview.Glance) error {
 	for state, into := range map[task.State]*[]overview.Waiting{task.Retrying: &l.waiting, task.Deferred: &l.held} {
 		var err error

@@ -11,16 +11,16 @@ import (
 
 // Times of a Cache.
 const (
-	// AgeMin is how old an overview may be that is shown again.
+	// AgeMin is the age up to which an overview is always shown again.
 	AgeMin = 2 * time.Second
-	// agePart bounds what looking costs: a read that took a second is not repeated within 20.
+	// agePart bounds the cost of reads: a read that took a second is not repeated within 20.
 	agePart = 20
-	// patience is how long a viewer waits for a newer overview than the one there is.
+	// patience is the time for which a viewer waits for a newer overview.
 	patience    = 3 * time.Second
 	readTimeout = 20 * time.Second
 )
 
-// Cache shares one read among all who look at about the same time. While nobody looks, nothing is read.
+// Cache shares one read among all viewers at about the same time. Without a viewer nothing is read.
 type Cache struct {
 	read func(ctx context.Context) Overview
 
@@ -32,14 +32,14 @@ type Cache struct {
 	reading chan struct{} // closed when the read under way has ended; nil while none is
 }
 
-// NewCache makes a cache of what read gives.
+// NewCache makes a cache of what read returns.
 func NewCache(read func(ctx context.Context) Overview) *Cache { return &Cache{read: read} }
 
-// Get returns an overview that is a few seconds old at the most, where the tables can be read so fast. Where they
-// cannot be read, the last figures that were there come with their moment, and Troubles say why they are no newer.
+// Get returns an overview that is at most a few seconds old if the tables can be read in that time. Otherwise it
+// returns the last figures with their moment, and Troubles holds the reason.
 func (c *Cache) Get(ctx context.Context) Overview { return c.within(ctx, patience) }
 
-// Await is Get for who has time: it waits for a read however long that takes.
+// Await is Get without its short wait: it waits until the read ends.
 func (c *Cache) Await(ctx context.Context) Overview { return c.within(ctx, readTimeout) }
 
 func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
@@ -50,7 +50,7 @@ func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
 	}
 	if c.reading == nil {
 		c.reading = make(chan struct{})
-		// Whoever asked first may hang up: the others wait for the same read.
+		// The first caller may hang up: the others wait for the same read.
 		go c.refresh(context.WithoutCancel(ctx), c.reading)
 	}
 	reading := c.reading
@@ -69,7 +69,7 @@ func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
 		return c.shown
 	}
 	return c.standIn(Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: Tables,
-		Why: "they have not answered for " + patience.String() + "; the next refresh shows more"}}}})
+		Why: "no answer within " + patience.String() + "; the next refresh may have it"}}}})
 }
 
 func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {
@@ -84,13 +84,13 @@ func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {
 	}
 	c.shown, c.at, c.took = c.standIn(o), clock.Mark(), clock.Since(began)
 	if o.At.IsZero() {
-		c.took = 0 // What failed is tried again soon.
+		c.took = 0 // A read that failed is tried again soon.
 	}
 	c.reading = nil
 	close(reading)
 }
 
-// standIn is the last whole overview with the troubles, limits and pauses of one whose tables could not be read.
+// standIn returns o, or, if its tables could not be read, the last whole overview with o's troubles, limits and pauses.
 func (c *Cache) standIn(o Overview) Overview {
 	if !o.At.IsZero() || c.whole.At.IsZero() {
 		return o

@@ -14,7 +14,7 @@ import (
 	"adsync/producer/overview"
 )
 
-func TestCache_OneReadServesAllWhoLook(t *testing.T) {
+func TestCache_OneReadServesAllViewers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
@@ -32,14 +32,14 @@ func TestCache_OneReadServesAllWhoLook(t *testing.T) {
 
 		<-time.After(19 * time.Second)
 		c.Get(t.Context())
-		require.Equal(t, 1, reads, "what took a second is not done again within 20")
+		require.Equal(t, 1, reads, "a read that took a second is not repeated within 20")
 		<-time.After(time.Second)
 		c.Get(t.Context())
 		require.Equal(t, 2, reads)
 	})
 }
 
-func TestCache_AViewerWhoHangsUpHoldsUpNobody(t *testing.T) {
+func TestCache_AViewerWhoHangsUpEndsNoRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := overview.NewCache(func(ctx context.Context) overview.Overview {
@@ -58,7 +58,7 @@ func TestCache_AViewerWhoHangsUpHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
+func TestCache_KeepsTheLastFiguresWhileTheTablesAreUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var away, hangs atomic.Bool
@@ -80,13 +80,13 @@ func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
 		require.Equal(t, []client.Trouble{{What: "tables", Why: "gone"}}, o.Troubles)
 		require.Equal(t, first.At, o.At, "they come with their moment")
 		require.Equal(t, first.Media, o.Media)
-		require.Equal(t, "now", o.Limits[0].Media, "what could be read is new")
+		require.Equal(t, "now", o.Limits[0].Media, "the limits could be read")
 
 		hangs.Store(true)
 		<-time.After(overview.AgeMin)
 		began := time.Now()
 		o = c.Get(t.Context())
-		require.Equal(t, 3*time.Second, time.Since(began), "nobody waits for what hangs")
+		require.Equal(t, 3*time.Second, time.Since(began), "a viewer waits for at most 3 s")
 		require.Equal(t, first.At, o.At)
 		require.NotEmpty(t, o.Troubles)
 		hangs.Store(false)

@@ -11,7 +11,7 @@ import (
 	"adsync/client"
 )
 
-// deadItems are the subtasks that failed for good.
+// deadItems lists the subtasks that failed for good.
 type deadItems struct {
 	*facts
 
@@ -21,7 +21,7 @@ type deadItems struct {
 	}
 }
 
-// attendDead gathers the subtasks that died last by the prints of their errors.
+// attendDead groups the subtasks that died last by the prints of their errors.
 func (l *deadItems) attendDead(ctx context.Context) error {
 	newest, err := l.glance.NewestDead(groupLooked)
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 		a := item{Attention: client.Attention{Kind: "dead", Severity: Bad, Media: k.media,
 			Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
 			AtLeast: looked == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
-			Remedy:  "Mend the cause, and have them taken up again; or drop them.",
+			Remedy:  "Fix the cause, then redrive them; or drop them.",
 			Command: fmt.Sprintf("adsync dead redrive --media %s --print %s", k.media, quote(k.print))}}
 		of := map[string]bool{}
 		for i := range group {
@@ -75,8 +75,8 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 	return nil
 }
 
-// attendHealed lists dead subtasks whose days were pulled whole since they died: they need nobody, and go after their
-// retention.
+// attendHealed lists dead subtasks whose days were pulled whole since they died. They need no action, and are dropped
+// after their retention.
 func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
 	byMedia := map[string][]dead.DeadSubtask{}
 	for _, d := range healed {
@@ -87,9 +87,9 @@ func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
 		a := item{Attention: client.Attention{Kind: "healed", Severity: Note, Media: media,
 			Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") +
 				" healed", AtLeast: looked == groupLooked,
-			Cause: "All that they were to pull has been pulled whole since they failed. The newest error was: " +
+			Cause: "Everything that they pull has been pulled whole since they failed. The newest error was: " +
 				sentence(group[0].ErrorText),
-			Remedy:  "Nothing is to be done: they are dropped after retention.healed_days.",
+			Remedy:  "Nothing needs to be done: they are dropped after retention.healed_days.",
 			Command: "adsync dead list --rows --media " + media, Since: group[len(group)-1].DeadAt}}
 		for i := range group {
 			a.ids = append(a.ids, group[i].AccountID)

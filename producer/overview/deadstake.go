@@ -12,10 +12,10 @@ import (
 	"adsync/client"
 )
 
-// DeadLooked is how many of the dead subtasks, those that died last, are looked at for whether they are healed.
+// DeadLooked is the number of dead subtasks, of those that died last, that StakeOfDead checks.
 const DeadLooked = 1000
 
-// deadStore reads dead subtasks, and which of them are healed.
+// deadStore reads dead subtasks, and reports which of them are healed.
 type deadStore interface {
 	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) ([]dead.DeadSubtask, dead.DeadPlace,
 		error)
@@ -23,8 +23,8 @@ type deadStore interface {
 	Glance(ctx context.Context, look func(*storeoverview.Glance) error) error
 }
 
-// StakeOfDead counts, of the dead subtasks of a filter that died last, those that need somebody, and the healed ones by
-// error print too. What accounts spent is that of the last day before now that is known.
+// StakeOfDead counts the dead subtasks of a filter that died last, at most DeadLooked: those that are not healed, and
+// the healed ones, these also by error print. An account's spend is that of its last known day before now.
 func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.Time) (stake client.DeadStake,
 	healedOf map[string]int64, err error) {
 	rows, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, DeadLooked)

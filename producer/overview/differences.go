@@ -12,7 +12,7 @@ import (
 	"adsync/client"
 )
 
-// differenceItems are the figures that are not the sums of their levels.
+// differenceItems lists the figures that are not the sums of their levels.
 type differenceItems struct {
 	*facts
 
@@ -22,7 +22,7 @@ type differenceItems struct {
 	}
 }
 
-// attendDifferences gathers the figures of accounts that are not the sums of their levels by platform and level.
+// attendDifferences groups the accounts' figures that are not the sums of their levels by platform and level.
 func (l *differenceItems) attendDifferences(ctx context.Context) error {
 	rows, err := l.glance.Confirmed(groupLooked)
 	if err != nil || len(rows) == 0 {
@@ -40,16 +40,15 @@ func (l *differenceItems) attendDifferences(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keys := slices.SortedFunc(maps.Keys(groups), func(a,
-		b key) int {
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.level, b.level))
 	})
 	for _, k := range keys {
 		a := item{Attention: client.Attention{Kind: "difference", Severity: Warn, Media: k.media,
-			Title: "Accounts' figures are not the sums of their " + k.level + "s", MoneyOf: "apart in cost",
+			Title: "Accounts' figures are not the sums of their " + k.level + "s", MoneyOf: "difference in cost",
 			AtLeast: len(rows) == groupLooked,
-			Remedy: "Both levels were pulled again, and it stayed so. Compare with the platform's console, and pull the days " +
-				"again.",
+			Remedy: "Both levels were pulled again and still differ. Compare them with the platform's console, then pull the " +
+				"days again.",
 			Command: "adsync reconcile --media " + k.media}}
 		apart, metrics, days := map[string]int64{}, map[string]bool{}, map[day.Day]bool{}
 		for i := range groups[k] {

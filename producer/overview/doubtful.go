@@ -16,16 +16,16 @@ import (
 	"adsync/media"
 )
 
-// retriesFor is how long after its last pull a day that is not whole is left to its retries.
+// retriesFor is the time after its last pull for which a partial day is not listed, because its retries may fix it.
 const retriesFor = 30 * time.Minute
 
-// doubtful are days of a report and level of a media that are suspect, or partial.
+// doubtful identifies the suspect or partial days of a report and level of a media.
 type doubtful struct {
 	media, report, level string
 	state                results.CoverageState
 }
 
-// doubtfulItems are what is suspect or partial in coverage.
+// doubtfulItems lists what is suspect or partial in coverage.
 type doubtfulItems struct {
 	*facts
 
@@ -34,8 +34,7 @@ type doubtfulItems struct {
 	}
 }
 
-// attendDoubtful lists what is suspect or partial in coverage, however old it is and whatever became of the subtask
-// that pulled it.
+// attendDoubtful lists what is suspect or partial in coverage, of any age, also if the subtask that pulled it is gone.
 func (l *doubtfulItems) attendDoubtful(context.Context) error {
 	for i := range l.o.Media {
 		for _, state := range []results.CoverageState{results.Suspect, results.Partial} {
@@ -51,8 +50,7 @@ func (l *doubtfulItems) attendDoubtful(context.Context) error {
 				k := doubtful{l.o.Media[i].Name, r.Report, r.Level, state}
 				groups[k] = append(groups[k], r)
 			}
-			keys := slices.SortedFunc(maps.Keys(groups), func(a,
-				b doubtful) int {
+			keys := slices.SortedFunc(maps.Keys(groups), func(a, b doubtful) int {
 				return cmp.Or(cmp.Compare(a.report, b.report), cmp.Compare(a.level, b.level))
 			})
 			for _, k := range keys {
@@ -65,7 +63,7 @@ func (l *doubtfulItems) attendDoubtful(context.Context) error {
 	return nil
 }
 
-// doubtfulCard is the item of what is doubtful of one report and level, the newest day of which comes first.
+// doubtfulCard returns the item of a report's and level's rows, which are ordered from the newest day.
 func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) item {
 	a := item{Attention: client.Attention{Kind: string(k.state), Severity: Warn, Media: k.media,
 		MoneyOf: "a day of these accounts"}}
@@ -79,7 +77,7 @@ func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) it
 	a.count()
 	days := slices.Sorted(maps.Keys(seen))
 	of, between := span(days), " --from "+days[0].String()+" --to "+days[len(days)-1].String()
-	if days[len(days)-1] == day.Epoch { // A list, or what an account has now.
+	if days[len(days)-1] == day.Epoch { // A list, or a balance.
 		of, between = "the list "+k.report, ""
 	} else if k.level != settings.AccountLevel {
 		of += " by " + k.level
@@ -87,22 +85,23 @@ func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) it
 	a.Command = "adsync tasks run " + quote(l.taskThatPulls(k)) + " --accounts ID" + between
 	if k.state == results.Suspect {
 		a.Title, a.Cause = "An answer for "+of+" was not believed",
-			sentence(cmp.Or(rows[0].Note, "it would have taken away much of what was spent"))
-		a.Remedy = "Nothing was deleted, and it is pulled again. Look at the platform: if its answer is right, say so."
+			sentence(cmp.Or(rows[0].Note, "it would have removed much of the spend"))
+		a.Remedy = "Nothing was deleted, and it is pulled again. If the platform's console shows that the answer is right, " +
+			"confirm it with the command."
 		a.Command += " --confirm"
 		return a
 	}
-	a.Title, a.Cause = "What is known of "+of+" is not whole", sentence(cmp.Or(rows[0].Note, "its pages did not agree"))
-	a.Remedy = "Nothing was deleted, and the days are looked for again after they have settled. Have them pulled now, " +
-		"and see what the platform says."
+	a.Title, a.Cause = "The pull of "+of+" was not whole", sentence(cmp.Or(rows[0].Note, "its pages did not agree"))
+	a.Remedy = "Nothing was deleted, and the days are pulled again after they have settled. Or pull them now, and look " +
+		"at the platform's answer."
 	if k.report == media.FundDailyName {
 		a.Severity = Note // Platforms report the newest days late.
 	}
 	return a
 }
 
-// taskThatPulls names a task that pulls a report and level, or a whole list; what a task of the first installation is
-// called where none is known.
+// taskThatPulls returns the name of a task that pulls a report and level, or a whole list. If there is none, it returns
+// the name of the task that a first installation has.
 func (l *doubtfulItems) taskThatPulls(k doubtful) string {
 	tasks := l.tasks
 	for i := range tasks {

@@ -22,11 +22,10 @@ import (
 func doubt(t *testing.T, s *store.Store, report, level string, d day.Day, state results.CoverageState,
 	ago time.Duration) {
 	t.Helper()
-	require.NoError(t,
-		s.Data.Writer(t.Context()).Exec(
-			"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-				" VALUES (?, ?, ?, ?, 'tulip', ?, ?, '', 'it lacks 3 rows')", accountID(t, s, "20000001"), report, level, d,
-			sqldb.At(at(t, s).Add(-ago)), state).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec(
+		"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
+			" VALUES (?, ?, ?, ?, 'tulip', ?, ?, '', 'it lacks 3 rows')", accountID(t, s, "20000001"), report, level, d,
+		sqldb.At(at(t, s).Add(-ago)), state).Error)
 }
 
 func doubtfulItems(o overview.Overview) map[string][]any {
@@ -39,8 +38,8 @@ func doubtfulItems(o overview.Overview) map[string][]any {
 	return items
 }
 
-// The subtasks that pulled these days are long dead, or dropped: nothing but coverage knows of them.
-func TestRead_NamesEachDayThatIsNotWholeHoweverOld(t *testing.T) {
+// The subtasks that pulled these days are long dead, or dropped: only coverage still has them.
+func TestRead_NamesDaysOfAnyAgeThatAreNotWhole(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
@@ -74,10 +73,10 @@ func TestRead_NamesEachDayThatIsNotWholeHoweverOld(t *testing.T) {
 			"adsync tasks run tulip.adgroup.full --accounts ID --confirm"},
 		"An answer for 2026-11-12 was not believed": {overview.Warn, int64(1), "It lacks 3 rows.",
 			"adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-12 --to 2026-11-12 --confirm"},
-		"What is known of 2026-05-05 by creative is not whole": {
+		"The pull of 2026-05-05 by creative was not whole": {
 			overview.Warn, int64(1), "It lacks 3 rows.",
 			"adsync tasks run 'my days' --accounts ID --from 2026-05-05 --to 2026-05-05"},
-		"What is known of 2026-11-20 is not whole": {overview.Note, int64(1), "It lacks 3 rows.",
+		"The pull of 2026-11-20 was not whole": {overview.Note, int64(1), "It lacks 3 rows.",
 			"adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-20 --to 2026-11-20"},
 	}, doubtfulItems(o))
 	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tulip", Accounts: 1, Money: cny(1)},
@@ -91,16 +90,14 @@ func TestRead_CountsValuesThatCannotBeUsedByField(t *testing.T) {
 	data, since := s.Data.Writer(t.Context()), sqldb.At(at(t, s))
 	for i, kind := range []rawtable.FaultKind{rawtable.AttributeFault, rawtable.FigureFault, rawtable.KeyFault,
 		rawtable.FutureFault} {
-		require.NoError(t,
-			data.Exec(
-				"INSERT INTO unusable_value (account_id, report, level, day, field, kind, media, number, why, seen_at) VALUES "+
-					"(1, 'adgroup', 'adgroup', '1970-01-01', ?, ?, 'tulip', ?, 'is odd', ?)",
-				"field_"+string(kind), string(kind), i+1, since).Error)
+		require.NoError(t, data.Exec(
+			"INSERT INTO unusable_value (account_id, report, level, day, field, kind, media, number, why, seen_at) VALUES "+
+				"(1, 'adgroup', 'adgroup', '1970-01-01', ?, ?, 'tulip', ?, 'is odd', ?)",
+			"field_"+string(kind), string(kind), i+1, since).Error)
 	}
-	require.NoError(t,
-		data.Exec(
-			"INSERT INTO partner_unusable (partner_id, field, kind, media, row_count, why, seen_at) VALUES (7, 'new_users', "+
-				"'figure', 'tulip', 1, 'is odd', ?)", since).Error)
+	require.NoError(t, data.Exec(
+		"INSERT INTO partner_unusable (partner_id, field, kind, media, row_count, why, seen_at) VALUES (7, 'new_users', "+
+			"'figure', 'tulip', 1, 'is odd', ?)", since).Error)
 	var titles []string
 	for _, a := range overview.NewReader(options(s)).Read(t.Context()).Attention {
 		if a.Kind == "unusable" {
@@ -121,19 +118,17 @@ func TestRead_HealedSubtasksAreNotesWithoutMoney(t *testing.T) {
 	overviewtest.Fill(t, s)
 	require.EqualValues(t, 2, kinds(overview.NewReader(options(s)).Read(t.Context()))["dead"].Accounts)
 	var accounts []int64
-	require.NoError(t,
-		s.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_dead ORDER BY account_id").Scan(&accounts).Error)
-	require.NoError(t,
-		s.Config.Writer(t.Context()).Exec(
-			"INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (5, 'creatives', 'tulip', "+
-				"'tulip.report_daily', '* * * * *', '{\"level\":\"creative\"}')").Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Raw(
+		"SELECT account_id FROM subtask_dead ORDER BY account_id").Scan(&accounts).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec(
+		"INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (5, 'creatives', 'tulip', "+
+			"'tulip.report_daily', '* * * * *', '{\"level\":\"creative\"}')").Error)
 	heal := func(account int64) map[string]client.Attention {
 		now := at(t, s)
-		require.NoError(t,
-			s.Data.Writer(t.Context()).Exec(
-				"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, "+
-					"'report_daily', 'creative', '2026-11-21', 'tulip', ?, ?, 'complete')",
-				account, sqldb.At(now), now.UnixMicro()).Error)
+		require.NoError(t, s.Data.Writer(t.Context()).Exec(
+			"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, "+
+				"'report_daily', 'creative', '2026-11-21', 'tulip', ?, ?, 'complete')",
+			account, sqldb.At(now), now.UnixMicro()).Error)
 		return kinds(overview.NewReader(options(s)).Read(t.Context()))
 	}
 	found := heal(accounts[0])

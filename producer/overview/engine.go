@@ -10,23 +10,23 @@ import (
 	"adsync/client"
 )
 
-// engineItems are what keeps work from being planned.
+// engineItems lists what keeps work from being planned or done.
 type engineItems struct{ *facts }
 
 func (l *engineItems) attendEngine(context.Context) error {
 	if !l.leads {
 		cause := "No producer has ever led."
 		if l.holder != "" {
-			cause = "The lead of " + l.holder + " has run out, and nobody has taken it."
+			cause = "The lead of " + l.holder + " has expired, and no producer has taken it."
 		}
 		l.add(item{Attention: client.Attention{Kind: "leader", Severity: Bad, Title: "Nothing is planned: no producer leads",
 			Cause:  cause,
-			Remedy: "Start a producer, or look at the log of those that run.", Command: "adsync serve --role=producer"}})
+			Remedy: "Start a producer, or read the logs of those that run.", Command: "adsync serve --role=producer"}})
 	}
 	return nil
 }
 
-// attendTasks names the rows of cron_task that cannot be used.
+// attendTasks lists the rows of cron_task that cannot be used.
 func (l *engineItems) attendTasks(context.Context) error {
 	tasks := l.tasks
 	for i := range tasks {
@@ -39,10 +39,10 @@ func (l *engineItems) attendTasks(context.Context) error {
 			wrong[i] = e.Error()
 		}
 		a := item{Attention: client.Attention{Kind: "task", Severity: Bad, Media: t.Media,
-			Title: "The task " + t.Name + " cannot be used, and never could", Cause: strings.Join(wrong, "; "),
-			Remedy: "Put its row of cron_task right.", Command: "adsync tasks show " + quote(t.Name)}}
+			Title: "The task " + t.Name + " cannot be used, and has no last good settings", Cause: strings.Join(wrong, "; "),
+			Remedy: "Correct its row of cron_task.", Command: "adsync tasks show " + quote(t.Name)}}
 		if t.Usable {
-			a.Severity, a.Title = Warn, "The task "+t.Name+" runs on with its last good settings"
+			a.Severity, a.Title = Warn, "The task "+t.Name+" runs with its last good settings"
 		}
 		l.add(a)
 	}
@@ -58,9 +58,9 @@ func (l *engineItems) attendStops(context.Context) error {
 		what := string(s.Kind) + " " + s.TargetName
 		a := item{Attention: client.Attention{Kind: "pause", Severity: Note, Title: "Paused: " + what,
 			Cause: sentence(cmp.Or(s.Reason, "no reason was given") + ", by " + cmp.Or(s.By, "somebody")), Since: s.OrderedAt,
-			Remedy: "It goes on when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}}
+			Remedy: "Its work continues when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}}
 		if !s.Until.IsZero() {
-			a.Remedy = "It goes on by itself at " + moment(s.Until, l.o.At) + ", or when it is resumed."
+			a.Remedy = "Its work continues at " + moment(s.Until, l.o.At) + ", or when it is resumed."
 		}
 		if s.Kind == task.StopMedia {
 			a.Media = s.Target

@@ -14,26 +14,26 @@ import (
 	"adsync/producer"
 )
 
-// item is something that somebody should look at, with our ids of the accounts that it is about.
+// item is something that needs an operator, with our ids of the affected accounts.
 type item struct {
 	client.Attention
 
 	ids []int64
 }
 
-// count leaves each account of an item once, and sets how many they are.
+// count drops duplicates of an item's accounts, and sets their number.
 func (i *item) count() {
 	i.ids = unique(i.ids)
 	i.Accounts = int64(len(i.ids))
 }
 
-// facts are what one read gathers.
+// facts is what one read collects.
 type facts struct {
 	o       Overview
 	items   []item // of o.Attention
 	tasks   []producer.Task
-	real    func(time.Duration) time.Duration // how long a duration of the business's clock is by the database's
-	periods map[string]time.Duration          // of the pulls of a media's hours, by the business's clock
+	real    func(time.Duration) time.Duration // converts a duration of the business clock to the database's clock
+	periods map[string]time.Duration          // between the pulls of a media's hours, by the business clock
 	pulled  map[string][]overview.PulledAccount
 	parked  []overview.ParkedCount
 	logins  []overview.LoginEnd
@@ -57,8 +57,8 @@ func (l *facts) trouble(what string, err error) {
 	l.o.Troubles = append(l.o.Troubles, client.Trouble{What: what, Why: err.Error()})
 }
 
-// todayIn is the present day in a time zone; an account with one that is not known cannot be pulled, and is late in
-// UTC.
+// todayIn returns the present day in a time zone, and the zone. For an unknown zone it is that in UTC: such an account
+// cannot be pulled, and is late.
 func (l *facts) todayIn(timezone string) (day.Day, *time.Location) {
 	zone, err := schedule.Zone(timezone)
 	if err != nil {
@@ -67,7 +67,8 @@ func (l *facts) todayIn(timezone string) (day.Day, *time.Location) {
 	return day.Of(l.o.Business, zone), zone
 }
 
-// parkedReasons are the reasons in a word each, as they begin, those of most accounts first.
+// parkedReasons returns the first words of a media's parking reasons, those of most accounts first. all is the number
+// of its parked accounts.
 func (l *facts) parkedReasons(media string, all int64) []client.ParkedReason {
 	var reasons []client.ParkedReason
 	add := func(reason string, n int64) {
@@ -84,7 +85,7 @@ func (l *facts) parkedReasons(media string, all int64) []client.ParkedReason {
 			all -= p.N
 		}
 	}
-	if all > 0 { // Nobody has parked them yet.
+	if all > 0 { // Their login is not usable, and their rows are not parked yet.
 		add("login", all)
 	}
 	slices.SortStableFunc(reasons, func(a, b client.ParkedReason) int { return cmp.Compare(b.Accounts, a.Accounts) })

@@ -21,7 +21,7 @@ import (
 	"adsync/producer/overview/overviewtest"
 )
 
-// living are consumers that tell what they do.
+// living is a list of live consumers.
 type living []roster.Process
 
 func (l living) List(context.Context) ([]roster.Process, error) { return l, nil }
@@ -32,7 +32,7 @@ func (gone) List(context.Context) ([]roster.Process, error) {
 	return nil, errors.New("redis: no answer")
 }
 
-// accountID is ours of an account of tulip.
+// accountID returns our id of an account of tulip.
 func accountID(t *testing.T, s *store.Store, external string) int64 {
 	t.Helper()
 	found, err := s.FindAccounts(t.Context(), "tulip", []string{external})
@@ -41,7 +41,7 @@ func accountID(t *testing.T, s *store.Store, external string) int64 {
 	return found[external].ID
 }
 
-func TestRead_NamesSlowEndpointsAndForWhom(t *testing.T) {
+func TestRead_NamesSlowEndpointsAndTheirAccounts(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
@@ -62,8 +62,8 @@ func TestRead_NamesSlowEndpointsAndForWhom(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "Calls of funds/get are slow", a.Title)
 	require.Equal(t,
-		"4 of 16 calls of the last minutes took 9.0 s in the mean. Each holds a slot of its lane meanwhile; the lane "+
-			"normal has 62 of 64 taken.", a.Cause)
+		"4 of 16 calls of the last minutes took 9.0 s on average. Each holds a slot of its lane meanwhile; the lane "+
+			"normal uses 62 of its 64 slots.", a.Cause)
 	require.EqualValues(t, 2, a.Accounts)
 	require.Equal(t, cny(1+2), a.Money)
 
@@ -73,7 +73,7 @@ func TestRead_NamesSlowEndpointsAndForWhom(t *testing.T) {
 	require.False(t, read.At.IsZero())
 }
 
-func TestRead_NamesWhyNobodyMakesTheSummaries(t *testing.T) {
+func TestRead_NamesWhyTheSummariesAreNotBuilt(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
@@ -93,27 +93,25 @@ func TestRead_NamesWhyNobodyMakesTheSummaries(t *testing.T) {
 	summary.Enabled = true
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = ? WHERE dirty > 0",
 		at(t, s).UnixMicro()).Error)
-	require.NotContains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "it is a moment ago")
+	require.NotContains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "they were pulled a moment ago")
 	summary.Enabled = false
-	require.Contains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "nobody comes for them")
+	require.Contains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "no task builds them")
 }
 
-func TestRead_CountsAnAccountOnceThoughItHasTwoItems(t *testing.T) {
+func TestRead_CountsAnAccountOfTwoItemsOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	before := overview.NewReader(options(s)).Read(t.Context())
 	require.Contains(t, before.Stakes, overview.Stake{Kind: "summary", Media: "tulip", Accounts: 2, Money: cny(1 + 2)})
 	id := accountID(t, s, "20000001")
-	require.NoError(t,
-		s.Data.Writer(t.Context()).Exec(
-			"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-				" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, 'complete', '', '')", id, overviewtest.Today,
-			sqldb.At(at(t, s))).Error)
-	require.NoError(t,
-		s.Data.Writer(t.Context()).Exec(
-			"UPDATE coverage SET state = 'suspect' WHERE account_id = ? AND level = 'account' AND day = ?", id,
-			overviewtest.Today).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec(
+		"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
+			" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, 'complete', '', '')", id, overviewtest.Today,
+		sqldb.At(at(t, s))).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec(
+		"UPDATE coverage SET state = 'suspect' WHERE account_id = ? AND level = 'account' AND day = ?", id,
+		overviewtest.Today).Error)
 	o := overview.NewReader(options(s)).Read(t.Context())
 	items := 0
 	for _, a := range o.Attention {
@@ -125,24 +123,23 @@ func TestRead_CountsAnAccountOnceThoughItHasTwoItems(t *testing.T) {
 	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tulip", Accounts: 1, Money: cny(1)})
 }
 
-func TestRead_CountsWhatExpiredInRunsThatWentWrong(t *testing.T) {
+func TestRead_CountsWhatExpiredInRunsThatDidNotSucceed(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
-	require.NoError(t,
-		s.Data.Writer(t.Context()).Exec(
-			"UPDATE run SET failed = 0, expired = 1, error_text = '' WHERE media = 'tulip' AND state IN ('failed', 'partial')").Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET failed = 0, expired = 1, error_text = '' "+
+		"WHERE media = 'tulip' AND state IN ('failed', 'partial')").Error)
 	a := kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
-	require.Equal(t, "Of tulip.adgroup.changes (1), tulip.creative.full (1): 2 subtasks expired.", a.Cause)
+	require.Equal(t, "In runs of tulip.adgroup.changes (1), tulip.creative.full (1): 2 subtasks expired.", a.Cause)
 	const list = "adsync runs list --media tulip --state failed,partial --since 2026-11-21T09:30:00Z"
-	require.Equal(t, list, a.Command, "the list of the dead has nothing of them")
+	require.Equal(t, list, a.Command, "no subtask of them is dead")
 	require.NotContains(t, a.Remedy, "dead")
 
-	// Of runs of which something failed for good, and of one run.
+	// Runs with subtasks that failed for good, and then only one run.
 	data := s.Data.Writer(t.Context())
 	require.NoError(t, data.Exec("UPDATE run SET failed = 3 WHERE media = 'tulip' AND state = 'partial'").Error)
 	a = kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
-	require.Equal(t, list, a.Command, "the dead of the platform are those of other runs too")
+	require.Equal(t, list, a.Command, "the platform's dead subtasks are those of other runs too")
 	require.Contains(t, a.Remedy, "adsync dead list --run ID")
 	require.NoError(t, data.Exec("UPDATE run SET state = 'succeeded' WHERE media = 'tulip' AND state = 'failed'").Error)
 	a = kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
@@ -154,8 +151,8 @@ func TestRead_CountsWhatExpiredInRunsThatWentWrong(t *testing.T) {
 		kinds(overview.NewReader(options(s)).Read(t.Context()))["run"].Command)
 }
 
-// Figures that are still to come for the first time are neither late nor a reason to say that all is well.
-func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
+// Figures that were never pulled yet are not late, and do not count as fresh either.
+func TestRead_ReportsTheProgressOfTheFirstPull(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
@@ -169,7 +166,7 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 		[]any{o.Media[0].FirstPull, o.Media[0].Fresh, o.Media[0].Late, o.Media[0].New})
 	require.Equal(t, "First pull under way, 7 of 8 accounts", o.FirstPull())
 	require.EqualValues(t, 1, kinds(o)["late"].Accounts,
-		"one whose figures are old is late however lately its row has changed")
+		"an account with old figures is late, also if its row has just changed")
 
 	// Nothing was pulled yet.
 	exec(s.Data, "DELETE FROM coverage")
@@ -178,7 +175,7 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 	require.Equal(t, "First pull under way, 0 of 12 accounts", o.FirstPull())
 	require.NotContains(t, kinds(o), "late")
 
-	// All was pulled, and the summaries are still to be built.
+	// All was pulled, and the summaries are not built yet.
 	exec(s.Data, "INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note, dirty)"+
 		" VALUES (?, 'report_hourly', 'account', ?, 'tulip', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"),
 		overviewtest.Today, sqldb.At(at(t, s)), at(t, s).UnixMicro())
@@ -198,56 +195,53 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Empty(t, o.FirstPull(), "the account has spent nothing")
 
-	// Who was bound long ago is late.
+	// An account that was bound long ago is late.
 	exec(s.Data, "DELETE FROM coverage")
 	exec(s.Config, "UPDATE media_account SET updated_at = ?", sqldb.At(at(t, s).Add(-time.Hour)))
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Empty(t, o.FirstPull())
-	require.Equal(t, "adsync coverage tulip/20000001", func() string {
-		exec(s.Data, "DELETE FROM run")
-		exec(s.Data, "DELETE FROM subtask_due")
-		reader := options(s)
-		reader.Tasks = func() []producer.Task {
-			return []producer.Task{{Usable: true, Task: task.Task{Name: "hours", Media: "tulip", Handler: "tulip.report_hourly",
-				Enabled: true, Cron: "*/2 * * * *", Timezone: "UTC",
-				Settings: task.Settings{Scope: "all", Params: []byte(`{"level":"account"}`)}}}}
-		}
-		return kinds(overview.NewReader(reader).Read(t.Context()))["late"].Command
-	}())
+	exec(s.Data, "DELETE FROM run")
+	exec(s.Data, "DELETE FROM subtask_due")
+	reader := options(s)
+	reader.Tasks = func() []producer.Task {
+		return []producer.Task{{Usable: true, Task: task.Task{Name: "hours", Media: "tulip", Handler: "tulip.report_hourly",
+			Enabled: true, Cron: "*/2 * * * *", Timezone: "UTC",
+			Settings: task.Settings{Scope: "all", Params: []byte(`{"level":"account"}`)}}}}
+	}
+	require.Equal(t, "adsync coverage tulip/20000001",
+		kinds(overview.NewReader(reader).Read(t.Context()))["late"].Command)
 }
 
-func TestRead_ADeadLoginThatNobodyNeedsIsNoFault(t *testing.T) {
+func TestRead_ALostLoginWithoutAccountsIsANote(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	require.NotContains(t, kinds(overview.NewReader(options(s)).Read(t.Context())), "login_unneeded")
-	require.NoError(t,
-		s.Config.Writer(t.Context()).Exec(
-			"INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, "+
-				"refresh_expires_at, state)"+
-				" VALUES (99, 'tulip', 'a', 'old', '', '', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 'reauthorise')").Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec(
+		"INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, "+
+			"refresh_expires_at, state) VALUES (99, 'tulip', 'a', 'old', '', '', '2026-01-01 00:00:00.000', "+
+			"'2026-01-01 00:00:00.000', 'reauthorise')").Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["login_unneeded"]
 	require.True(t, ok)
-	require.Equal(t, []any{overview.Note, int64(0), "The login old is dead, and no account is pulled with it"},
+	require.Equal(t, []any{overview.Note, int64(0), "The login old has lost its authorisation, and no account needs it"},
 		[]any{a.Severity, a.Accounts, a.Title})
 }
 
-func TestRead_NamesBindingsToGamesThatAreNone(t *testing.T) {
+func TestRead_NamesBindingsToUnknownGames(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	require.NotContains(t, kinds(overview.NewReader(options(s)).Read(t.Context())), "unknown_game")
 	id := accountID(t, s, "20000001")
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("DELETE FROM account_binding WHERE account_id = ?", id).Error)
-	require.NoError(t,
-		s.Config.Writer(t.Context()).Exec(
-			"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', "+
-				"'starfal', 'ios')", id).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec(
+		"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', "+
+			"'starfal', 'ios')", id).Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["unknown_game"]
 	require.True(t, ok)
 	require.Equal(t, []any{int64(1), cny(1), []string{"tulip/20000001"},
 		"adsync bind account tulip/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
-	require.Equal(t, "Rows of account_binding name starfal, and the table game does not.", a.Cause)
+	require.Equal(t, "Rows of account_binding name starfal, which the table game lacks.", a.Cause)
 }
 
 func at(t *testing.T, s *store.Store) time.Time {

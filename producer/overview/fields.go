@@ -8,14 +8,15 @@ import (
 	"adsync/client"
 )
 
-// fieldItems are the fields that platforms refuse.
+// fieldItems lists the added fields that platforms refuse.
 type fieldItems struct {
 	*facts
 
 	store fieldTables
 }
 
-// attendFields names the fields that somebody has added and that their platform refuses: nobody else learns of it.
+// attendFields lists the added fields that their platform refuses. No subtask fails for such a field, so only this item
+// shows it.
 func (l *fieldItems) attendFields(ctx context.Context) error {
 	rows, err := l.store.ReportFields(ctx, "")
 	if err != nil {
@@ -33,12 +34,11 @@ func (l *fieldItems) attendFields(ctx context.Context) error {
 			narrowed += " --level " + quote(r.Level)
 		}
 		l.add(item{Attention: client.Attention{
-			Kind: "field", Severity: Note, Media: r.Media, Title: "The field " + r.Field + ", which was added, is refused",
+			Kind: "field", Severity: Note, Media: r.Media, Title: "The platform refuses the added field " + r.Field,
 			Cause: sentence(r.Reason),
 			Since: r.UpdatedAt.Time,
-			Remedy: "No report asks for it. Add it under the platform's own name, or only to the reports that have it (" +
-				cmp.Or(r.Report, "all") +
-				" now); the command takes this one off the list.",
+			Remedy: "No report requests it. Add it under the platform's own name, or only to the reports that have it (" +
+				cmp.Or(r.Report, "all") + " now). The command drops it from the list.",
 			Command: "adsync fields drop " + r.Media + " " + quote(r.Field) + narrowed,
 		}})
 	}

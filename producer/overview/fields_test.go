@@ -11,7 +11,7 @@ import (
 	"adsync/producer/overview"
 )
 
-// A field that was added and that the platform refuses is a note, in the platform's words, until somebody drops it.
+// An added field that the platform refuses is a note with the platform's error until it is dropped.
 func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -23,7 +23,7 @@ func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 		return a, there
 	}
 	_, there := read()
-	require.False(t, there, "it is only tried")
+	require.False(t, there, "it is not refused yet")
 	field.Reason = "bug error 12009: unknown field ordr_pv"
 	_, err := s.RefuseReportField(t.Context(), field)
 	require.NoError(t, err)

@@ -22,8 +22,8 @@ func pullsHours(t *producer.Task, platform, tier string) bool {
 		(t.Scope == task.ScopeAll || slices.Contains(t.Tiers(), tier))
 }
 
-// hoursPeriod is the time between two pulls of the present hours of a media's accounts of a tier, as the tasks in
-// cron_task have it; 0 when none does.
+// hoursPeriod returns the time between two pulls of the present hours of a media's accounts of a tier, by the crons of
+// the enabled tasks; 0 if no such task pulls them.
 func hoursPeriod(tasks []producer.Task, platform, tier string, now time.Time) time.Duration {
 	least := time.Duration(0)
 	for i := range tasks {
@@ -42,15 +42,15 @@ func hoursPeriod(tasks []producer.Task, platform, tier string, now time.Time) ti
 	return least
 }
 
-// periodDefault is that of the tasks that an installation begins with.
+// periodDefault is the period of the default tasks.
 const periodDefault = 2 * time.Minute
 
-// lateAfter is from which age on figures of a media are late, by the database's time: two pulls have failed to come.
+// lateAfter returns the age, by the database's time, from which a media's figures are late: two missed pulls.
 func (l *facts) lateAfter(media string) time.Duration {
 	return l.real(2 * cmp.Or(l.periods[media], periodDefault))
 }
 
-// freshness reads how old figures are.
+// freshness reads the age of figures.
 type freshness struct {
 	*facts
 
@@ -61,7 +61,7 @@ type freshness struct {
 	}
 }
 
-// readFreshness looks how old the figures of the present day are, of the accounts that are pulled all the time.
+// readFreshness reads the age of the present day's figures of the active accounts.
 func (l *freshness) readFreshness(m *client.MediaOverview) error {
 	byZone, lately, young := map[string][]int64{}, map[int64]bool{}, false
 	for _, a := range l.pulled[m.Name] {
@@ -91,9 +91,9 @@ func (l *freshness) readFreshness(m *client.MediaOverview) error {
 	return l.readFirstPull(m, young)
 }
 
-// readFirstPull finds out whether the first figures are still to come: of new accounts, or into the summaries, which
-// are built after the pulls, while nothing is known of today. Where accounts are young that is also so while what is
-// known is 0: a summary that was built between the first pulls has only the accounts that had come.
+// readFirstPull sets whether a media's first pull is under way: new accounts have no figures yet, or the summaries,
+// which are built after the pulls, have none of today. For young accounts a spend of 0 counts as none: a summary that
+// was built between the first pulls has only some of the accounts.
 func (l *freshness) readFirstPull(m *client.MediaOverview, young bool) error {
 	m.FirstPull = m.New > 0
 	known := slices.ContainsFunc(m.Spend, func(s client.Spend) bool { return !young || s.Ours != 0 })
@@ -105,8 +105,8 @@ func (l *freshness) readFirstPull(m *client.MediaOverview, young bool) error {
 	return err
 }
 
-// judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at
-// the most. Those whose rows have lately changed are new if nothing was pulled of them yet.
+// judge sorts accounts into fresh, late and new. began is the time since the day began: missing figures are at most
+// that old. An account without any pull is new if its row is in lately.
 func (l *freshness) judge(m *client.MediaOverview, ids []int64, today day.Day, began time.Duration,
 	pulled []overview.Pulled, lately map[int64]bool) {
 	age, before := map[int64]time.Duration{}, map[int64]bool{}

@@ -15,7 +15,7 @@ import (
 	"adsync/client"
 )
 
-// lateItems are the figures that are late.
+// lateItems lists the figures that are late.
 type lateItems struct{ *facts }
 
 func (l *lateItems) attendLate(context.Context) error {
@@ -37,8 +37,8 @@ func (l *lateItems) attendLate(context.Context) error {
 	return nil
 }
 
-// whyLate is the likeliest reason for figures being late, from what stops all to what slows some, with the command
-// that shows more of it.
+// whyLate returns the likeliest reason why figures are late, and the command that shows more. It checks what stops all
+// work before what slows some of it.
 func (l *lateItems) whyLate(m *client.MediaOverview) (cause, command string) {
 	if !l.leads {
 		return "No producer leads, so nothing is planned.", ""
@@ -64,7 +64,7 @@ func (l *lateItems) whyLate(m *client.MediaOverview) (cause, command string) {
 	}
 	for i := range l.o.Limits {
 		if limit := &l.o.Limits[i]; limit.Media == m.Name && Scarce(limit) && limit.Waiting > 0 {
-			return fmt.Sprintf("%s of %s for their limit.", plural.Count(limit.Waiting, "call waits", "calls wait"),
+			return fmt.Sprintf("%s for the limit of %s.", plural.Count(limit.Waiting, "call waits", "calls wait"),
 				limit.Endpoint), "adsync limits --media " + m.Name
 		}
 	}
@@ -84,10 +84,11 @@ func (l *lateItems) whyLate(m *client.MediaOverview) (cause, command string) {
 		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.",
 			plural.Count(open, "run is", "runs are"), moment(first, l.o.At)), "adsync consumers"
 	}
-	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second)),
+	return fmt.Sprintf("No pull of them has succeeded within %s.", l.lateAfter(m.Name).Round(time.Second)),
 		"adsync coverage " + m.Name + "/" + exampleID
 }
 
+// mostFrequent returns a reason of the media's most frequent error print, and the number of subtasks with that print.
 func mostFrequent(waiting []overview.Waiting, media string) (reason string, n int) {
 	counts := map[string]int{}
 	example := map[string]string{}

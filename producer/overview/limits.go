@@ -9,12 +9,12 @@ import (
 	"adsync/client"
 )
 
-// Limits tells how the call limits stand.
+// Limits reads the state of the call limits.
 type Limits interface {
 	State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error)
 }
 
-// callLimits reads how the limits of calls stand.
+// callLimits reads the state of the call limits.
 type callLimits struct {
 	*facts
 

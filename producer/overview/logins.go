@@ -10,10 +10,10 @@ import (
 	"adsync/client"
 )
 
-// loginEndsSoon is how long before its refresh token dies a login is told of.
+// loginEndsSoon is the time before the end of its refresh token from which a login is listed.
 const loginEndsSoon = 7 * 24 * time.Hour
 
-// loginItems are the logins that somebody should look at.
+// loginItems lists the logins that need an operator.
 type loginItems struct {
 	*facts
 
@@ -28,18 +28,18 @@ func (l *loginItems) attendLogins(ctx context.Context) error {
 			Title:    "The login " + name + " must be authorised again",
 			Cause:    sentence(cmp.Or(e.StateReason, "its state is "+e.State)),
 			Accounts: e.Accounts, Since: e.Since, MoneyOf: "a day is not pulled",
-			Remedy: "Whoever holds the accounts opens the address that this prints. The accounts come back by themselves.",
+			Remedy: "The owner of the accounts opens the address that the command prints. Its accounts are then pulled again.",
 			Command: fmt.Sprintf("adsync bind %s --app-id %s --redirect-uri https://HOST/oauth/%s/callback --wait", e.Media,
 				quote(e.AppID), e.Media)}}
 		if e.State == settings.TokenOK {
-			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" dies soon", time.Time{}
-			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires, l.o.Business) + "."
+			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" ends soon", time.Time{}
+			a.Cause = "Its refresh token expires at " + moment(e.RefreshExpires, l.o.Business) + "."
 			a.MoneyOf = "a day is pulled with it"
 		} else if e.Accounts == 0 {
-			a.Kind, a.Severity, a.Title = "login_unneeded", Note, "The login "+name+" is dead, and no account is pulled with it"
-			a.MoneyOf, a.Remedy = "",
-				"Nothing waits for it: other logins pull its accounts, or none is bound. Whoever holds it may authorise it "+
-					"again, so that it can stand in."
+			a.Kind, a.Severity = "login_unneeded", Note
+			a.Title = "The login " + name + " has lost its authorisation, and no account needs it"
+			a.MoneyOf, a.Remedy = "", "Other logins pull its accounts, or none is bound. Its owner may authorise it again as a "+
+				"spare for the others."
 		}
 		var err error
 		if a.ids, err = l.store.AccountsOfLogin(ctx, e.ID, accountsLooked); err != nil {

@@ -2,7 +2,7 @@ package overview
 
 import "fmt"
 
-// Amount shows millionths of a currency with two decimals and thousands apart.
+// Amount formats millionths of a currency with two decimals and commas between thousands.
 func Amount(micros int64) string {
 	hundredths := micros / 10_000
 	sign := ""

@@ -9,14 +9,13 @@ import (
 	"adsync/client"
 )
 
-// A rest of a login's refresh is ended as a pause of this endpoint, for this scope.
+// The endpoint and scope by which the API ends a rest of a login's refresh like a pause.
 const (
 	RefreshPoint = "token_refresh"
 	LoginScope   = "login"
 )
 
-// attendRests lists the logins whose tokens are not refreshed for a time, since the platform refused it or asked for
-// a pause.
+// attendRests lists the logins whose refresh rests, since the platform refused it or asked for a pause.
 func (l *loginItems) attendRests(ctx context.Context) error {
 	resting, err := l.store.RestingLogins(ctx, "", groupLooked)
 	if err != nil {
@@ -28,16 +27,14 @@ func (l *loginItems) attendRests(ctx context.Context) error {
 			MoneyOf: "a day is pulled with it",
 			Title: "The tokens of the login " + cmp.Or(r.Name, r.Login.Login) + " are not refreshed until " +
 				moment(r.Until, l.o.At),
-			Cause: sentence(cmp.Or(r.Reason, "the last try failed")),
-			Remedy: "The refresh is tried again automatically then, and calls go on with the access token that it has. " +
-				"The command shows what would end the rest before its time, and ends it with --yes.",
+			Cause:  sentence(cmp.Or(r.Reason, "the last try failed")),
+			Remedy: "The refresh is tried again automatically then. Until its access token ends, calls use it. " + endsEarly,
 			Command: fmt.Sprintf("adsync limits end-pause --media %s --endpoint %s --subject %s", r.Media, RefreshPoint,
 				quote(r.Login.Login))}}
 		if !r.AccessExpires.After(l.o.Business) {
 			a.Severity, a.MoneyOf = Warn, "a day is not pulled"
-			a.Remedy = "Its access token has ended, so its accounts wait. The refresh is tried again automatically then; the " +
-				"command shows what would end" +
-				" the rest before its time, and ends it with --yes."
+			a.Remedy = "Its access token has ended, so its accounts wait. The refresh is tried again automatically then. " +
+				endsEarly
 		}
 		if r.Tries > 1 {
 			a.Cause += fmt.Sprintf(" %d tries have failed.", r.Tries)
@@ -50,7 +47,10 @@ func (l *loginItems) attendRests(ctx context.Context) error {
 	return nil
 }
 
-// pauseItems are where platforms take no calls.
+// endsEarly is of the commands that end a rest or a pause.
+const endsEarly = "The command previews ending it now, and with --yes ends it."
+
+// pauseItems lists the endpoints that take no calls for a time.
 type pauseItems struct{ *facts }
 
 func (l *pauseItems) attendPauses(context.Context) error {
@@ -60,9 +60,9 @@ func (l *pauseItems) attendPauses(context.Context) error {
 		a := item{Attention: client.Attention{Kind: "calls_paused", Severity: Note, Media: p.Media,
 			Title:    "No calls of " + what + " until " + moment(p.Until, l.o.At),
 			Accounts: int64(len(ids)), MoneyOf: "a day of these accounts",
-			Cause: "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "Calls continue automatically then; the command shows what would end the pause before its time, and ends " +
-				"it with --yes.", Command: "adsync limits end-pause --media " + p.Media}, ids: ids}
+			Cause:   "The platform has refused a call as over its limit, or asked for a pause.",
+			Remedy:  "Calls continue automatically then. " + endsEarly,
+			Command: "adsync limits end-pause --media " + p.Media}, ids: ids}
 		if p.Endpoint != "" {
 			a.Command += " --endpoint " + quote(p.Endpoint)
 		}
@@ -70,16 +70,16 @@ func (l *pauseItems) attendPauses(context.Context) error {
 			a.Cause = fmt.Sprintf(
 				"The platform has refused calls as over its limit, or asked for a pause, %d times since this was first counted.",
 				p.Times)
-			a.Remedy = "Calls continue automatically then. Since pauses repeat: either the limit is lower than we know, so " +
-				"lower calls of its row of rate_limit to what the platform's console says;" +
-				" or others call with the same app, so lower share of the row to what they leave us. A change holds within seconds."
+			a.Remedy = "Calls continue automatically then. Pauses that repeat have one of two reasons. The limit is lower " +
+				"than we know: lower calls of its row of rate_limit to what the platform's console shows. Or other programs " +
+				"use the same app: lower share of the row to what they leave us. A change holds within seconds."
 		}
 		l.add(a)
 	}
 	return nil
 }
 
-// behind returns the accounts that are pulled all the time and whose calls a pause holds back.
+// behind returns the active accounts whose calls a pause holds back.
 func (l *pauseItems) behind(p client.PauseOverview) (ids []int64) {
 	for _, a := range l.pulled[p.Media] {
 		subject := a.AppID

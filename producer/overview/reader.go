@@ -19,7 +19,7 @@ import (
 	"adsync/producer"
 )
 
-// The tables of accounts, by who needs what of them.
+// The tables of accounts, by reader.
 type (
 	accountNames interface {
 		AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
@@ -41,7 +41,7 @@ type (
 	}
 )
 
-// The other tables that are not read as of one moment.
+// Other tables that are not read as of one moment.
 type (
 	deadTables interface {
 		Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
@@ -66,28 +66,28 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// Options are what a Reader reads.
+// Options are the sources of a Reader.
 type Options struct {
 	Store Store
 	// Platforms are the names of the platforms, in the order in which they are shown.
 	Platforms []string
 	// Tasks returns the rows of cron_task as this process last loaded them; nil: none are known.
 	Tasks func() []producer.Task
-	// Limits may be nil: then none are shown.
+	// Limits may be nil: then no limits are shown.
 	Limits Limits
-	// Consumers may be nil: then nobody tells what is slow.
+	// Consumers may be nil: then slow endpoints are not shown.
 	Consumers Consumers
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
-	// Checks tells which conditions of readiness fail, such as a server that does not answer; nil: nobody knows.
+	// Checks returns the conditions of readiness that fail, such as a server that does not answer; nil: none are known.
 	Checks func(ctx context.Context) []httpapi.FailedCheck
-	// Theirs is asked for the platforms' own figures; nil takes the totals of days that they told last.
+	// Theirs returns the platforms' own figures; nil: the totals of days as last pulled.
 	Theirs TheirsFunc
-	// Real is how long a duration of Clock is in the time of the database; nil: as long.
+	// Real converts a duration of Clock to the database's time; nil: both are the same.
 	Real func(time.Duration) time.Duration
 }
 
-// Reader reads how everything stands.
+// Reader reads overviews.
 type Reader struct{ Options }
 
 // NewReader makes a reader. It reads nothing yet.
@@ -101,15 +101,15 @@ func NewReader(o Options) *Reader {
 	return &Reader{o}
 }
 
-// How much is looked at.
+// How much is read and shown.
 const (
 	runsShown    = 100
 	endedShown   = 12
 	newestLooked = 80
 	limitsShown  = 12
-	// groupLooked is how many rows are looked at where they are grouped: beyond it figures are "at least".
+	// groupLooked is the number of rows that are read where they are grouped: beyond it figures are "at least".
 	groupLooked = 2000
-	// accountsLooked is how many accounts of a group are looked up for their spend.
+	// accountsLooked is the number of accounts of a group whose spend is read.
 	accountsLooked = 500
 	accountsPage   = 500
 	pulledPage     = 5000
@@ -121,7 +121,7 @@ type look struct {
 	*facts
 }
 
-// Read reads how everything stands. What cannot be read is left out and named in Troubles: it never fails.
+// Read reads an overview. It never fails: what cannot be read is left out and named in Troubles.
 func (r *Reader) Read(ctx context.Context) Overview {
 	l := &look{Reader: r, facts: newFacts(r.Tasks(), r.Real)}
 	l.o.Business, l.o.Theirs = r.Clock.Now(), DayTotals
@@ -153,8 +153,7 @@ func (r *Reader) Read(ctx context.Context) Overview {
 
 func rank(severity string) int { return slices.Index([]string{Bad, Warn, Note}, severity) }
 
-// readTables reads both databases: first the accounts of the config database, then all of the data database as of one
-// moment.
+// readTables reads the accounts of the config database first, then the data database as of one moment.
 func (l *look) readTables(ctx context.Context) error {
 	if err := l.readAccounts(ctx); err != nil {
 		return err

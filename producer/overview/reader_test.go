@@ -22,7 +22,7 @@ import (
 	"adsync/producer/overview/overviewtest"
 )
 
-// limits tells what it holds.
+// limits returns fixed states, pauses and an error.
 type limits struct {
 	states []grant.LimitState
 	pauses []grant.PauseState
@@ -48,7 +48,7 @@ func kinds(o overview.Overview) map[string]client.Attention {
 	return found
 }
 
-func TestRead_TellsWhatTheTablesSay(t *testing.T) {
+func TestRead_ReportsWhatTheTablesHold(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	at := overviewtest.Fill(t, s)
@@ -83,7 +83,7 @@ func TestRead_TellsWhatTheTablesSay(t *testing.T) {
 	require.EqualValues(t, 2900*overviewtest.Micros, tulip.Spend[0].Hours[18])
 	require.Zero(t, tulip.Spend[0].Hours[19])
 	require.EqualValues(t, 3300*overviewtest.Micros, tulip.Spend[0].Before[23])
-	require.Nil(t, orchid.Spend[0].Theirs, "nobody has told it")
+	require.Nil(t, orchid.Spend[0].Theirs, "no total was pulled")
 	require.EqualValues(t, 19*300*overviewtest.Micros, orchid.Spend[0].Unassigned)
 	require.Equal(t, []any{"USD", "America/Los_Angeles", "2026-11-21", int64(2), int64(37_037_034)},
 		[]any{orchid.Spend[1].Currency, orchid.Spend[1].Zone, orchid.Spend[1].Day, orchid.Spend[1].Hour,
@@ -97,7 +97,7 @@ func TestRead_TellsWhatTheTablesSay(t *testing.T) {
 	require.InDelta(t, 8./60, o.Ended[0].PerSecond, 0.01)
 }
 
-// sumOf is what the table says.
+// sumOf returns today's spend in summary_hourly.
 func sumOf(t *testing.T, s *store.Store, media, currency, zone string) (sum int64) {
 	t.Helper()
 	require.NoError(t,
@@ -160,19 +160,19 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 	require.Contains(t, parked["The login has lost its permission for accounts"].Remedy, "the next at 10:50:00 UTC")
 	require.Contains(t, found["pause"].Remedy, "or when it is resumed")
 	require.Equal(t,
-		"Of tulip.adgroup.changes (1), tulip.creative.full (1): 6 subtasks failed. The last that says more: 2 of its "+
+		"In runs of tulip.adgroup.changes (1), tulip.creative.full (1): 6 subtasks failed. The newest error is: 2 of its "+
 			"accounts have no login.", found["run"].Cause)
 	require.Equal(t, overview.Bad, o.Attention[0].Severity, "the worst comes first")
 	require.Equal(t, overview.Note, o.Attention[len(o.Attention)-1].Severity)
 	require.NotContains(t, found, "leader")
 }
 
-// cny are hundreds of CNY: what account n spent yesterday is n of them.
+// cny returns hundreds of CNY: account n spent n hundreds yesterday.
 func cny(hundreds int64) []client.Money {
 	return []client.Money{{Currency: "CNY", Micros: hundreds * 100 * overviewtest.Micros}}
 }
 
-func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
+func TestRead_ReportsTasksTheLeadLimitsAndChecks(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	options := options(s)
@@ -204,21 +204,21 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 	require.Equal(t, "Nothing is planned: no producer leads", found["leader"].Title)
 	require.Contains(t, found["task"].Cause, "five fields")
 	require.EqualValues(t, 2*10*60, o.Media[0].LateSeconds, "two ticks of the task")
-	require.EqualValues(t, 2*2*60, o.Media[1].LateSeconds, "as the tasks are at first")
+	require.EqualValues(t, 2*2*60, o.Media[1].LateSeconds, "two ticks of the default task")
 	require.Len(t, o.Limits, 2)
 	full := o.Limits[0]
 	require.Equal(t, []any{"full", int64(50), int64(48), int64(7)},
 		[]any{full.Endpoint, full.Allowed, full.Window, full.Waiting}, "the fullest comes first")
 	require.InDelta(t, 0.96, full.Full, 1e-9)
 	require.Equal(t, []client.PauseOverview{{Media: "tulip", Endpoint: "full", Until: until, Times: 4}}, o.Pauses,
-		"one that is over is none")
+		"one that is over is left out")
 	require.Contains(t, found["calls_paused"].Cause, "4 times")
-	require.Contains(t, found["calls_paused"].Remedy, "lower share", "once more is not chance: somebody has to look")
+	require.Contains(t, found["calls_paused"].Remedy, "lower share", "a pause that repeats needs an operator")
 
 	options.Limits = limits{err: errors.New("redis: no answer")}
 	o = overview.NewReader(options).Read(t.Context())
 	require.Contains(t, o.Troubles, client.Trouble{What: "limits", Why: "redis: no answer"})
-	require.False(t, o.At.IsZero(), "the tables are read all the same")
+	require.False(t, o.At.IsZero(), "the tables are still read")
 }
 
 // A pause holds back the accounts of its app, or its account, or all.
@@ -227,12 +227,10 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindAPause(t *testing.T) {
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	var of struct{ AppID, ExternalID string }
-	require.NoError(t,
-		s.Config.Writer(t.Context()).Raw(
-			"SELECT t.app_id, a.external_id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-				" WHERE a.media = 'tulip' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY "+
-				"a.id "+
-				"LIMIT 1").Scan(&of).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Raw(
+		"SELECT t.app_id, a.external_id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+			" WHERE a.media = 'tulip' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok'"+
+			" ORDER BY a.id LIMIT 1").Scan(&of).Error)
 	options := options(s)
 	until := overviewtest.Now.Add(time.Minute)
 	options.Limits = limits{pauses: []grant.PauseState{
@@ -255,7 +253,7 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindAPause(t *testing.T) {
 	require.True(t, money["all"] && money["app"] && !money["other_app"], money)
 }
 
-func TestRead_AsksThePlatformsWhereItCan(t *testing.T) {
+func TestRead_ReadsThePlatformsFiguresIfItCan(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
@@ -270,7 +268,7 @@ func TestRead_AsksThePlatformsWhereItCan(t *testing.T) {
 	require.EqualValues(t, len("orchidUSD"), *o.Media[1].Spend[1].Theirs)
 }
 
-func TestRead_SaysThatTheTablesCannotBeRead(t *testing.T) {
+func TestRead_ReportsThatTheTablesCannotBeRead(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)

@@ -13,7 +13,7 @@ import (
 	"adsync/producer/overview/overviewtest"
 )
 
-// A refresh that rests is a note while calls go on with the old token, and a warning when that has ended.
+// A refresh that rests is a note while the old access token is good, and a warning after that.
 func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -22,10 +22,10 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 		ID    int64
 		Login string
 	}
-	require.NoError(t,
-		s.Config.Writer(t.Context()).Raw("SELECT t.id, t.login FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-			" WHERE a.media = 'tulip' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id "+
-			"LIMIT 1").Scan(&of).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Raw(
+		"SELECT t.id, t.login FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+			" WHERE a.media = 'tulip' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok'"+
+			" ORDER BY a.id LIMIT 1").Scan(&of).Error)
 	rests := func() (found []client.Attention) {
 		for _, a := range overview.NewReader(options(s)).Read(t.Context()).Attention {
 			if a.Kind == "refresh_rests" {
@@ -49,8 +49,8 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 		remedy   string
 		moneyOf  string
 	}{
-		{"its access token is good", overviewtest.Now.Add(time.Hour), overview.Note, "calls go on with the access token",
-			"a day is pulled with it"},
+		{"its access token is good", overviewtest.Now.Add(time.Hour), overview.Note,
+			"Until its access token ends, calls use it.", "a day is pulled with it"},
 		{"its access token has ended", overviewtest.Now.Add(-time.Hour), overview.Warn, "its accounts wait",
 			"a day is not pulled"},
 	} {

@@ -12,10 +12,10 @@ import (
 	"adsync/client"
 )
 
-// retryItems are what is being tried again.
+// retryItems lists the subtasks that wait to be tried again.
 type retryItems struct{ *facts }
 
-// attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
+// attendRetries groups the subtasks that wait to be tried again by media and error print.
 func (l *retryItems) attendRetries(context.Context) error {
 	type key struct{ media, print string }
 	groups := map[key][]overview.Waiting{}
@@ -34,7 +34,7 @@ func (l *retryItems) attendRetries(context.Context) error {
 			Cause:   sentence(group[0].Reason),
 			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
 			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) +
-				". If the cause stays, they end among the dead. To have them tried at once: adsync limits end-pause --media " +
+				". If the cause stays, they fail for good. To have them tried at once: adsync limits end-pause --media " +
 				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}}
 		for _, w := range group {
 			if w.AccountID != 0 {

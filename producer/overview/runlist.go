@@ -10,7 +10,7 @@ import (
 	"adsync/client"
 )
 
-// runList reads the runs under way, and those that ended last.
+// runList reads the open runs, and those that ended last.
 type runList struct {
 	*facts
 

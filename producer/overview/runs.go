@@ -16,7 +16,7 @@ import (
 	"adsync/client"
 )
 
-// runItems are the runs that failed.
+// runItems lists the runs that did not succeed.
 type runItems struct {
 	*facts
 
@@ -25,9 +25,10 @@ type runItems struct {
 	}
 }
 
-// attendFailed gathers the runs that failed of late by their platforms.
+// attendFailed groups the runs of the last hour that did not succeed by media.
 func (l *runItems) attendFailed(context.Context) error {
-	since := l.o.Business.Add(-failedSince).UTC().Truncate(time.Second) // As the command has it, so that it lists these.
+	// In whole seconds, as the command takes it, so that it lists the same runs.
+	since := l.o.Business.Add(-failedSince).UTC().Truncate(time.Second)
 	from := task.FirstRunIDAt(since)
 	byMedia := map[string][]overview.ListedRun{}
 	for _, state := range []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired} {
@@ -54,32 +55,32 @@ func (l *runItems) attendFailed(context.Context) error {
 		for _, name := range slices.Sorted(maps.Keys(byTask)) {
 			names = append(names, fmt.Sprintf("%s (%d)", name, byTask[name]))
 		}
-		cause := fmt.Sprintf("Of %s: %s.", few(names), undone(failed, expired, cancelled))
+		cause := fmt.Sprintf("In runs of %s: %s.", few(names), undone(failed, expired, cancelled))
 		if said != "" {
-			cause += " The last that says more: " + sentence(said)
+			cause += " The newest error is: " + sentence(said)
 		}
 		remedy, command := lookAtRuns(runs, failed, since)
 		l.add(item{Attention: client.Attention{Kind: "run", Severity: Warn, Media: media,
-			Title: plural.Count(len(runs), "run", "runs") + " went wrong within the hour", Cause: cause,
+			Title: plural.Count(len(runs), "run", "runs") + " did not succeed within the last hour", Cause: cause,
 			Since:   runs[len(runs)-1].EndedAt,
 			AtLeast: len(runs) >= endedMost, Remedy: remedy, Command: command}})
 	}
 	return nil
 }
 
-// lookAtRuns is how somebody sees just these runs of a platform, of which so many subtasks failed for good.
+// lookAtRuns returns the remedy for these runs of a platform, and the command that lists them. failed is the number of
+// their subtasks that failed for good.
 func lookAtRuns(runs []overview.ListedRun, failed int64, since time.Time) (remedy, command string) {
 	id := strconv.FormatInt(runs[0].ID, 10)
 	switch {
 	case len(runs) == 1 && failed > 0:
-		return "What failed for good can be taken up again: adsync runs rerun " + id + ".", "adsync dead list --run " + id
+		return "What failed for good can be redriven: adsync runs rerun " + id + ".", "adsync dead list --run " + id
 	case len(runs) == 1:
-		return "See what it could not do; it can be ordered again.", "adsync runs show " + id
+		return "The command shows what it did not do; it can be ordered again.", "adsync runs show " + id
 	}
-	remedy = "See what they could not do; a run can be ordered again."
+	remedy = "adsync runs show ID shows what a run did not do; it can be ordered again."
 	if failed > 0 {
-		remedy = "adsync dead list --run ID lists what failed for good in one of them, and adsync runs rerun ID takes it " +
-			"up again."
+		remedy = "adsync dead list --run ID lists what failed for good in one of them, and adsync runs rerun ID redrives it."
 	}
 	states := map[string]bool{}
 	for i := range runs {
@@ -89,7 +90,7 @@ func lookAtRuns(runs []overview.ListedRun, failed int64, since time.Time) (remed
 		strings.Join(slices.Sorted(maps.Keys(states)), ","), since.Format(time.RFC3339))
 }
 
-// undone names how many subtasks ended without having been done, by how they ended.
+// undone returns a text with the numbers of subtasks that failed, expired or were cancelled.
 func undone(failed, expired, cancelled int64) string {
 	var parts []string
 	for _, of := range []struct {

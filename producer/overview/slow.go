@@ -13,14 +13,14 @@ import (
 	"adsync/client"
 )
 
-// slowItems are the endpoints that answer slowly.
+// slowItems lists the endpoints that answer slowly.
 type slowItems struct {
 	*facts
 
 	consumers Consumers // may be nil
 }
 
-// attendSlow names the endpoints that answer slowly, and for whom.
+// attendSlow lists the endpoints that answer slowly, with the accounts of the slow calls.
 func (l *slowItems) attendSlow(ctx context.Context) error {
 	if l.consumers == nil {
 		return nil
@@ -43,8 +43,7 @@ func (l *slowItems) attendSlow(ctx context.Context) error {
 			took[k] += s.Seconds * float64(s.Slow)
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(sums), func(a,
-		b key) int {
+	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.endpoint, b.endpoint))
 	})
 	for _, k := range keys {
@@ -52,7 +51,7 @@ func (l *slowItems) attendSlow(ctx context.Context) error {
 		a := item{Attention: client.Attention{Kind: "slow", Severity: Warn, Media: k.media,
 			Title: "Calls of " + k.endpoint + " are slow", MoneyOf: "a day of these accounts",
 			Cause: fmt.Sprintf(
-				"%d of %s of the last minutes took %.1f s in the mean. Each holds a slot of its lane meanwhile; %s.",
+				"%d of %s of the last minutes took %.1f s on average. Each holds a slot of its lane meanwhile; %s.",
 				sum.Slow, plural.Count(sum.Calls, "call", "calls"), took[k]/float64(max(sum.Slow, 1)), busiest(living, k.media)),
 			Remedy: "Where slots are short, raise pool_size of the lane while it lasts. If it lasts for hours, ask the " +
 				"platform, and pause the tasks that need it.",
@@ -68,10 +67,10 @@ func (l *slowItems) attendSlow(ctx context.Context) error {
 	return nil
 }
 
-// slotsShort is from which part of a lane's slots on they are short.
+// slotsShort is the used part of a lane's slots from which they are short.
 const slotsShort = 0.8
 
-// busiest tells of the lane of a media that is shortest of slots.
+// busiest returns a text about the media's lane with the fewest free slots.
 func busiest(living []roster.Process, media string) string {
 	running, capacity := map[string]int{}, map[string]int{}
 	for _, p := range living {
@@ -91,10 +90,10 @@ func busiest(living []roster.Process, media string) string {
 	if part < slotsShort {
 		return "no lane is short of slots"
 	}
-	return fmt.Sprintf("the lane %s has %d of %d taken", lane, min(running[lane], capacity[lane]), capacity[lane])
+	return fmt.Sprintf("the lane %s uses %d of its %d slots", lane, min(running[lane], capacity[lane]), capacity[lane])
 }
 
-// Consumers tells which consumers live, and what is slow for them.
+// Consumers lists the live consumers, each with its pools and slow endpoints.
 type Consumers interface {
 	List(ctx context.Context) ([]roster.Process, error)
 }

@@ -12,7 +12,7 @@ import (
 	"adsync/client"
 )
 
-// spending reads what was spent.
+// spending reads the spend of today and of the day before.
 type spending struct {
 	*facts
 
@@ -22,7 +22,7 @@ type spending struct {
 	}
 }
 
-// readSpend reads the hours of the present days: somewhere in the world it may be the day before or after.
+// readSpend reads the hours of the present days of all time zones, which may be the UTC day before or after.
 func (l *spending) readSpend() error {
 	today := day.Of(l.o.Business, time.UTC)
 	hours, err := l.glance.HourlySpend(today.Add(-2), today.Add(1))
@@ -67,7 +67,7 @@ func (l *spending) addHour(m *client.MediaOverview, h overview.Spend) {
 	}
 }
 
-// spendOf is the row of a currency and zone.
+// spendOf returns the media's row of a currency and zone, and adds it if it is missing.
 func (l *spending) spendOf(m *client.MediaOverview, of overview.Spend) *client.Spend {
 	for i := range m.Spend {
 		if m.Spend[i].Currency == of.Currency && m.Spend[i].Zone == of.Zone {
@@ -82,7 +82,7 @@ func (l *spending) spendOf(m *client.MediaOverview, of overview.Spend) *client.S
 	return &m.Spend[len(m.Spend)-1]
 }
 
-// dayBefore is what was spent on the day before.
+// dayBefore returns the spend of the day before.
 func dayBefore(s *client.Spend) (all int64) {
 	for _, h := range s.Before {
 		all += h
@@ -98,11 +98,11 @@ func (l *facts) readTheirs(ctx context.Context, ask TheirsFunc) {
 			s := &m.Spend[j]
 			s.Theirs = nil
 			if slices.ContainsFunc(m.Spend, func(o client.Spend) bool { return o.Currency == s.Currency && o.Zone != s.Zone }) {
-				continue // The platform's figure is of all of them.
+				continue // The platform's figure covers all zones of a currency.
 			}
 			theirs, err := ask(ctx, m.Name, s.Currency, day.Day(s.Day))
 			if err != nil {
-				l.trouble(m.Name, fmt.Errorf("what the platform says: %w", err))
+				l.trouble(m.Name, fmt.Errorf("read the platform's figure: %w", err))
 				return
 			}
 			s.Theirs = &theirs
@@ -110,5 +110,5 @@ func (l *facts) readTheirs(ctx context.Context, ask TheirsFunc) {
 	}
 }
 
-// TheirsFunc tells what a platform says that its accounts with a currency have spent on a day.
+// TheirsFunc returns the spend of a day, by the platform's own figures, of its accounts with a currency.
 type TheirsFunc func(ctx context.Context, media, currency string, d day.Day) (int64, error)

@@ -14,12 +14,12 @@ import (
 	"adsync/client"
 )
 
-// dayCosts tells what accounts spent on days.
+// dayCosts reads the spend of accounts on days.
 type dayCosts interface {
 	DayCosts(accountIDs []int64, days []day.Day) ([]overview.DayCost, error)
 }
 
-// fill adds what the accounts of each item are called and what is at stake.
+// fill adds the examples and the money of each item, and the stakes.
 func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) error {
 	var ids, named []int64
 	for i := range l.items {
@@ -58,7 +58,7 @@ func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) er
 	return nil
 }
 
-// stakes adds up the items of each kind and media. An account of several items counts once.
+// stakes adds up the items by kind and media. An account of several items counts once.
 func stakes(items []item, last map[int64]overview.DayCost) []Stake {
 	type key struct{ kind, media string }
 	groups := map[key][]*item{}
@@ -96,22 +96,21 @@ func stakes(items []item, last map[int64]overview.DayCost) []Stake {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b Stake) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Media, b.Media))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Media, b.Media))
 	})
 	return all
 }
 
 const (
 	examplesShown = 3
-	// exampleID stands in a command for the external id of the first account that an item is about.
+	// exampleID is the placeholder in a command for the external id of an item's first account.
 	exampleID = "EXAMPLE_ID"
-	// costDays is how far back a day's spend of an account is looked for.
+	// costDays is the number of days before today in which an account's last known spend is searched.
 	costDays = 7
 )
 
-// LastCosts returns what accounts spent on the last day, before that of a business time in UTC, of which that is
-// known, by our ids.
+// LastCosts returns the accounts' spend on their last known day before at's UTC day, by our ids. It looks back seven
+// days.
 func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]overview.DayCost, error) {
 	today := day.Of(at, time.UTC)
 	days := day.Between(today.Add(-costDays), today.Add(-1))
@@ -122,13 +121,13 @@ func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]overview.DayCos
 			return nil, err
 		}
 		for _, c := range costs {
-			last[c.AccountID] = c // They come by day.
+			last[c.AccountID] = c // They are ordered by day.
 		}
 	}
 	return last, nil
 }
 
-// Spent adds up what accounts spent, by currency; what is 0 or not known is left out.
+// Spent adds up the accounts' spend by currency. A spend of 0 or not known is left out.
 func Spent(last map[int64]overview.DayCost, ids []int64) []client.Money {
 	costs := map[string]int64{}
 	for _, id := range ids {

@@ -15,13 +15,13 @@ import (
 	"adsync/client"
 )
 
-// summaryLate is how long the summaries may lack figures: system.summary runs each minute.
+// summaryLate is the time for which the summaries may lack figures: system.summary runs each minute.
 const summaryLate = 5 * time.Minute
 
-// summaryTask makes the summaries.
+// summaryTask is the handler that builds the summaries, and the name of its default task.
 const summaryTask = "system.summary"
 
-// summaryItems are what the summaries lack.
+// summaryItems lists the pulled figures that the summaries lack.
 type summaryItems struct {
 	*facts
 
@@ -30,13 +30,14 @@ type summaryItems struct {
 	}
 }
 
-// attendSummaries finds figures that the summaries have not shown for long, or will not show.
+// attendSummaries lists pulled figures that the summaries have lacked for too long. If no summaries are built it lists
+// them at once.
 func (l *summaryItems) attendSummaries(context.Context) error {
 	off := l.whySummariesRest()
 	for i := range l.o.Media {
 		name, late := l.o.Media[i].Name, summaryLate
 		if off.Cause != "" {
-			late = 0 // Nobody comes for them.
+			late = 0
 		}
 		days, err := l.glance.Unsummed(name, l.o.At.Add(-late), groupLooked)
 		if err != nil {
@@ -48,9 +49,9 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 		a := item{Attention: client.Attention{Kind: "summary", Severity: Bad, Media: name,
 			Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(),
 			AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+
-				" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+
-				" --all --wait")}}
+			MoneyOf: "a day of these accounts",
+			Remedy:  cmp.Or(off.Remedy, "Find out why "+summaryTask+" does not succeed, then order it."),
+			Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --all --wait")}}
 		seen := map[day.Day]bool{}
 		for _, d := range days {
 			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
@@ -66,7 +67,7 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 	return nil
 }
 
-// whySummariesRest is why nobody makes the summaries, with what ends that; no cause where somebody should.
+// whySummariesRest returns cause, remedy and command if no summaries are built; an empty cause if a task builds them.
 func (l *summaryItems) whySummariesRest() client.Attention {
 	for i := range l.stops {
 		s := &l.stops[i]
@@ -74,7 +75,7 @@ func (l *summaryItems) whySummariesRest() client.Attention {
 			s.Target == "system") {
 			return client.Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName,
 				sentence(cmp.Or(s.Reason, "no reason was given"))),
-				Remedy: "They come when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
+				Remedy: "They are built when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
 		}
 	}
 	tasks := l.tasks
@@ -84,19 +85,19 @@ func (l *summaryItems) whySummariesRest() client.Attention {
 		}
 	}
 	if len(tasks) == 0 {
-		return client.Attention{} // They are not loaded yet.
+		return client.Attention{} // The tasks are not loaded yet.
 	}
 	return client.Attention{Cause: "It is switched off, or its row of cron_task is gone.",
-		Remedy:  "Switch it on: what waits is summed up within a minute.",
+		Remedy:  "Switch it on: the waiting figures are then summed up within a minute.",
 		Command: "adsync tasks enable " + summaryTask}
 }
 
-// whyTask is why subtasks of a task of the system wait to be tried again.
+// whyTask returns why a subtask of a task's media waits to be tried again; "" if none waits.
 func (l *summaryItems) whyTask(media string) string {
 	media, _, _ = strings.Cut(media, ".")
 	for _, w := range l.waiting {
 		if w.Media == media {
-			return "Its last run says: " + sentence(w.Reason)
+			return "Its last error is: " + sentence(w.Reason)
 		}
 	}
 	return ""

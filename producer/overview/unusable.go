@@ -11,10 +11,10 @@ import (
 	"adsync/client"
 )
 
-// unusableLooked is how many fields are shown whose values could not be used.
+// unusableLooked is the number of fields with unusable values that are shown.
 const unusableLooked = 20
 
-// unusableItems are the values that could not be used.
+// unusableItems lists the values that could not be used.
 type unusableItems struct {
 	*facts
 
@@ -23,8 +23,7 @@ type unusableItems struct {
 	}
 }
 
-// attendUnusable names the fields whose values the last pulls could not use, where that costs something or hides a
-// platform's mistake.
+// attendUnusable lists the fields with values that the last pulls could not use.
 func (l *unusableItems) attendUnusable(context.Context) error {
 	fields, err := l.glance.Unusable(unusableLooked)
 	if err != nil {
@@ -34,7 +33,7 @@ func (l *unusableItems) attendUnusable(context.Context) error {
 		what := map[rawtable.FaultKind]string{
 			rawtable.KeyFault:       "the rows are lost, and their days or lists are partial",
 			rawtable.FigureFault:    "the values are NULL, and their days are partial",
-			rawtable.FutureFault:    "the values are kept as data, and move no mark",
+			rawtable.FutureFault:    "the values are kept as data, and do not move the mark of changes",
 			rawtable.AttributeFault: "the values are NULL, or their text was repaired",
 		}[f.Kind]
 		severity := Note

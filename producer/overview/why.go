@@ -19,10 +19,10 @@ import (
 	"adsync/producer"
 )
 
-// WhyKind is what kind of thing keeps an account's figures from being fresh.
+// WhyKind is the kind of reason why an account's figures are not fresh.
 type WhyKind string
 
-// The kinds, in the order in which they are looked for.
+// The kinds, in the order of the checks.
 const (
 	WhyUnbound  WhyKind = "unbound"
 	WhyParked   WhyKind = "parked"
@@ -42,20 +42,20 @@ const (
 	WhyNextRun  WhyKind = "next_run"
 )
 
-// Why is whether an account's figures of today are late, and what they wait for.
+// Why reports whether an account's figures of today are late, and what they wait for.
 type Why struct {
 	Late      bool
 	Kind      WhyKind
 	Line      string    // the reason as one sentence
 	PulledAt  time.Time // the last pull of today's hours; zero if there was none
 	LateAfter time.Duration
-	Task      string // the task that it is about, if it is about one
-	RunID     int64  // likewise
+	Task      string // the task concerned, if any
+	RunID     int64  // the run concerned, if any
 	Until     time.Time
 	Command   string // shows more of it, or ends it
 }
 
-// whyTables are what Why reads besides a Glance.
+// whyTables are the tables that Why reads outside a Glance.
 type whyTables interface {
 	OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]ledger.Run, error)
 	OpenSubtasksOfAccount(ctx context.Context, runIDs []int64, accountID int64) ([]ledger.OpenSubtask, error)
@@ -70,33 +70,33 @@ const (
 	whyDead = 20  // dead subtasks of the account that are looked at
 )
 
-// Why reports whether the figures of an account's present day are late, and the likeliest reason: from what keeps it
-// from being pulled at all to what it only waits for. Its figures are late when two pulls of its hours have failed to
-// come, as for Media.Late.
+// Why reports whether the figures of an account's present day are late, and the likeliest reason. It checks what
+// excludes the account from pulls before what its pull waits for. Figures are late after two missed pulls of its
+// hours, as for Media.Late.
 func (r *Reader) Why(ctx context.Context, account settings.Account) (Why, error) {
 	w := &whyLate{Reader: r, account: account, business: r.Clock.Now(), name: account.Media + "/" + account.ExternalID}
-	steps := []func(context.Context) (bool, error){w.closed, w.fresh, w.withoutTask, w.stopped, w.openSubtask}
-	for _, look := range steps {
-		if found, err := look(ctx); found || err != nil {
+	steps := []func(context.Context) (bool, error){w.checkAccount, w.checkAge, w.checkTasks, w.checkStops, w.checkSubtasks}
+	for _, check := range steps {
+		if found, err := check(ctx); found || err != nil {
 			return w.Why, err
 		}
 	}
-	w.awaitRun()
+	w.awaitsRun()
 	return w.Why, nil
 }
 
-// whyLate is one search for the reason. Each step returns whether it has found it.
+// whyLate is one search for the reason. Each check reports whether it has found it.
 type whyLate struct {
 	*Reader
 	Why
 
 	account  settings.Account
 	name     string    // of the account
-	business time.Time // the moment by which days begin
-	at       time.Time // the same by the database
+	business time.Time // now, by the clock of ticks and business days
+	at       time.Time // now, by the database
 	leads    bool
 	stops    []task.Stop
-	tasks    []producer.Task // that pull the account's hours and run
+	tasks    []producer.Task // the enabled tasks that pull the account's hours
 }
 
 func (w *whyLate) found(kind WhyKind, command, format string, args ...any) (bool, error) {
@@ -104,23 +104,23 @@ func (w *whyLate) found(kind WhyKind, command, format string, args ...any) (bool
 	return true, nil
 }
 
-// closed is what keeps the account from being pulled at all.
-func (w *whyLate) closed(context.Context) (bool, error) {
+// checkAccount finds what excludes the account from pulls.
+func (w *whyLate) checkAccount(context.Context) (bool, error) {
 	w.Late = true
 	show := "adsync accounts show " + w.name
 	switch a := &w.account; {
 	case !a.Bound:
-		return w.found(WhyUnbound, show, "the account is not bound, so nothing of it is pulled")
+		return w.found(WhyUnbound, show, "the account is not bound, so it is not pulled")
 	case a.Parked != "":
 		return w.found(WhyParked, show, "the account is parked: %s", a.Parked)
 	case a.Tier == settings.TierInvalid:
-		return w.found(WhyInvalid, show, "the account's tier is invalid, and nothing of such accounts is pulled")
+		return w.found(WhyInvalid, show, "the account's tier is invalid, and such accounts are not pulled")
 	}
 	return false, nil
 }
 
-// fresh reads the tables as of one moment, and looks how old the figures are.
-func (w *whyLate) fresh(ctx context.Context) (bool, error) {
+// checkAge reads the tables as of one moment, and finds whether the figures are late.
+func (w *whyLate) checkAge(ctx context.Context) (bool, error) {
 	zone, err := schedule.Zone(w.account.Timezone)
 	if err != nil {
 		zone = time.UTC // As in facts.todayIn.
@@ -162,8 +162,8 @@ func (w *whyLate) fresh(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// withoutTask is that no task pulls the account's hours.
-func (w *whyLate) withoutTask(context.Context) (bool, error) {
+// checkTasks finds whether no enabled task pulls the account's hours.
+func (w *whyLate) checkTasks(context.Context) (bool, error) {
 	var off *producer.Task
 	all := w.Tasks()
 	for i := range all {
@@ -189,8 +189,8 @@ func (w *whyLate) withoutTask(context.Context) (bool, error) {
 		w.account.Tier, w.account.Media)
 }
 
-// stopped is what holds up all work, or that of the account.
-func (w *whyLate) stopped(context.Context) (bool, error) {
+// checkStops finds what stops all work, or the account's.
+func (w *whyLate) checkStops(context.Context) (bool, error) {
 	if !w.leads {
 		return w.found(WhyNoLeader, "adsync overview", "no producer leads, so nothing is planned")
 	}
@@ -207,8 +207,8 @@ func (w *whyLate) stopped(context.Context) (bool, error) {
 	return w.found(WhyPaused, w.Command, "%s", w.Line)
 }
 
-// openSubtask is what the account's newest open subtask waits for, or why its last one died.
-func (w *whyLate) openSubtask(ctx context.Context) (bool, error) {
+// checkSubtasks finds what the account's newest open subtask waits for, or why its last one failed for good.
+func (w *whyLate) checkSubtasks(ctx context.Context) (bool, error) {
 	ids := make([]int64, len(w.tasks))
 	for i := range w.tasks {
 		ids[i] = w.tasks[i].ID
@@ -232,7 +232,7 @@ func (w *whyLate) openSubtask(ctx context.Context) (bool, error) {
 			return w.putOff(ctx, key, log.State)
 		}
 	}
-	if found, err := w.died(ctx, ids); found || err != nil {
+	if found, err := w.checkDead(ctx, ids); found || err != nil {
 		return found, err
 	}
 	switch {
@@ -246,7 +246,7 @@ func (w *whyLate) openSubtask(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// newestOpen returns the newest run that has an open subtask of the account; nil if none has.
+// newestOpen returns the newest run that has an open subtask of the account, and its key; nil if none has.
 func (w *whyLate) newestOpen(ctx context.Context, runs []ledger.Run) (*ledger.Run, task.Key, error) {
 	for len(runs) > 0 {
 		n := 1
@@ -262,7 +262,7 @@ func (w *whyLate) newestOpen(ctx context.Context, runs []ledger.Run) (*ledger.Ru
 			return nil, task.Key{}, err
 		}
 		if len(open) > 0 {
-			key := open[len(open)-1].Key // They are by key.
+			key := open[len(open)-1].Key // They are ordered by key.
 			return &runs[slices.Index(ids, key.RunID)], key, nil
 		}
 		runs = runs[n:]
@@ -284,8 +284,8 @@ func (w *whyLate) putOff(ctx context.Context, key task.Key, state task.State) (b
 	return w.found(WhyDeferred, show, "its subtask of %s is held up until %s: %s", w.Task, moment(due, w.at), reason)
 }
 
-// died is that the account's subtasks of these tasks have failed for good since its last pull.
-func (w *whyLate) died(ctx context.Context, taskIDs []int64) (bool, error) {
+// checkDead finds a subtask of the account and these tasks that failed for good since its last pull.
+func (w *whyLate) checkDead(ctx context.Context, taskIDs []int64) (bool, error) {
 	filter := task.DeadFilter{AccountID: w.account.ID, Since: w.PulledAt}
 	all, _, err := w.Store.ListDead(ctx, filter, dead.DeadPlace{}, whyDead)
 	if err != nil {
@@ -301,14 +301,14 @@ func (w *whyLate) died(ctx context.Context, taskIDs []int64) (bool, error) {
 	return false, nil
 }
 
-// deadSince is how long ago a subtask died at most for its death to be the reason.
+// deadSince is the age up to which a subtask's death counts as the reason.
 const deadSince = 24 * time.Hour
 
-// awaitsTurn is what a subtask that was sent waits for: the platform, a limit of calls, or its lane.
+// awaitsTurn finds what a subtask that was sent waits for: the platform, a call limit, or its lane.
 func (w *whyLate) awaitsTurn(
 	ctx context.Context, runs []ledger.Run, run *ledger.Run, log ledger.SubtaskLog,
 ) (bool, error) {
-	if found, err := w.limited(ctx); found || err != nil {
+	if found, err := w.checkLimits(ctx); found || err != nil {
 		return found, err
 	}
 	open := int64(0)
@@ -318,12 +318,12 @@ func (w *whyLate) awaitsTurn(
 		}
 	}
 	return w.found(WhyLane, "adsync consumers",
-		"its subtask of %s waits for its turn in the lane %s since %s, where %s of these tasks open",
-		w.Task, run.Settings.Lane, moment(log.CreatedAt, w.at), plural.Count(open, "subtask is", "subtasks are"))
+		"its subtask of %s has waited since %s for its turn in the lane %s, which has %s of these tasks",
+		w.Task, moment(log.CreatedAt, w.at), run.Settings.Lane, plural.Count(open, "open subtask", "open subtasks"))
 }
 
-// limited is that the platform takes no calls of the account, or that a limit of them is used up.
-func (w *whyLate) limited(ctx context.Context) (bool, error) {
+// checkLimits finds whether the platform takes no calls of the account, or a call limit is used up.
+func (w *whyLate) checkLimits(ctx context.Context) (bool, error) {
 	if w.Limits == nil {
 		return false, nil
 	}
@@ -333,8 +333,7 @@ func (w *whyLate) limited(ctx context.Context) (bool, error) {
 	}
 	states, pauses, err := w.Limits.State(ctx, w.account.Media)
 	if err != nil {
-		return w.found(WhyLimit, show, "its subtask of %s waits, and Redis does not show how the call limits stand: %v",
-			w.Task, err)
+		return w.found(WhyLimit, show, "its subtask of %s waits, and the call limits cannot be read: %v", w.Task, err)
 	}
 	for _, p := range pauses {
 		if !p.Until.IsZero() && concerns(string(p.Scope), p.Subject) {
@@ -352,8 +351,8 @@ func (w *whyLate) limited(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// awaitRun is that nothing of the account is under way.
-func (w *whyLate) awaitRun() {
+// awaitsRun sets the reason of an account without an open subtask: the next run of its tasks.
+func (w *whyLate) awaitsRun() {
 	w.Task, w.RunID = w.tasks[0].Name, 0
 	for i := range w.tasks {
 		s, err := schedule.Parse(w.tasks[i].Cron, w.tasks[i].Timezone, w.tasks[i].Name)
@@ -369,5 +368,5 @@ func (w *whyLate) awaitRun() {
 		at = "at " + moment(w.Until, w.business)
 	}
 	_, _ = w.found(WhyNextRun, "adsync subtasks list --account "+w.name,
-		"nothing of it is under way: it waits for the next run of %s, %s", w.Task, at)
+		"it has no open subtask, and waits for the next run of %s, %s", w.Task, at)
 }

@@ -17,7 +17,7 @@ import (
 	"adsync/producer/overview/overviewtest"
 )
 
-// hours is a task that pulls the hours of active accounts; storetest.NewRun makes its runs.
+// hours returns a task that pulls the hours of active accounts; storetest.NewRun makes its runs.
 func hours() producer.Task {
 	return producer.Task{Usable: true, Task: task.Task{
 		ID: 7, Name: "hours", Media: "tulip", Handler: "tulip.report_hourly", Cron: "*/2 * * * *", Timezone: "UTC",
@@ -29,7 +29,7 @@ func hours() producer.Task {
 // neverPulled is the account of overviewtest that has no figures.
 const neverPulled = overviewtest.Fresh + overviewtest.Late
 
-// whyBench is a store with accounts, of which a test makes one late.
+// whyBench is a store with accounts. A test makes one of them late.
 type whyBench struct {
 	*testing.T
 
@@ -60,7 +60,7 @@ func (b *whyBench) run() storetest.Run {
 	return storetest.NewRun(b, b.store, overviewtest.Now, task.Key{AccountID: neverPulled, Part: "d"})
 }
 
-// ended writes what the subtask's first delivery came to.
+// ended writes the outcome of the subtask's first delivery.
 func (b *whyBench) ended(state task.State, text string) {
 	o := b.run().Outcome(neverPulled, 1, state)
 	o.ErrorText, o.Reason, o.EndedAt, o.DueAt = text, text, b.at, b.at.Add(time.Minute)
@@ -111,15 +111,15 @@ func TestWhy_NamesTheReasonOfALateAccount(t *testing.T) {
 			kind: overview.WhyDeferred, line: "Its subtask of report is held up until "},
 		{name: "dead", account: neverPulled, do: func(b *whyBench) { b.ended(task.Failed, "code 7") }, kind: overview.WhyDead,
 			line: "Its subtask of report failed for good at ", command: "adsync dead redrive --account tulip/20000008"},
-		{name: "dead, and another one waits", account: neverPulled, do: func(b *whyBench) {
+		{name: "dead, and another subtask waits", account: neverPulled, do: func(b *whyBench) {
 			b.ended(task.Failed, "code 7")
 			b.run()
 		}, kind: overview.WhyDead, line: "Its subtask of report failed for good at "},
 		{name: "dead long ago", account: neverPulled, do: func(b *whyBench) {
 			b.ended(task.Failed, "code 7")
 			b.exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = ?", sqldb.At(b.at.Add(-25*time.Hour)), neverPulled)
-		}, kind: overview.WhyNextRun, line: "Nothing of it is under way"},
-		{name: "the platform pauses", account: neverPulled, do: func(b *whyBench) {
+		}, kind: overview.WhyNextRun, line: "It has no open subtask"},
+		{name: "the platform takes no calls", account: neverPulled, do: func(b *whyBench) {
 			b.run()
 			b.limits.pauses = []grant.PauseState{
 				{Media: "tulip", Endpoint: "a/get", Scope: grant.ScopeAccount, Subject: "1", Until: b.at.Add(time.Hour)},
@@ -140,13 +140,13 @@ func TestWhy_NamesTheReasonOfALateAccount(t *testing.T) {
 			line:    "The limit of 600 calls per 1m0s of hours/get is used up, and its subtask of report waits.",
 			command: "adsync limits --media tulip"},
 		{name: "the lane", account: neverPulled, do: func(b *whyBench) { b.run() }, kind: overview.WhyLane,
-			line: "Its subtask of report waits for its turn in the lane normal since "},
+			line: "for its turn in the lane normal, which has 1 open subtask of these tasks."},
 		{name: "the fan-out", account: neverPulled, do: func(b *whyBench) {
 			r := storetest.NewRun(b, b.store, overviewtest.Now, task.Key{AccountID: 1, Part: "d"})
 			b.exec("UPDATE run SET state = 'fanning_out', total = NULL WHERE id = ?", r.ID)
 		}, kind: overview.WhyFanOut, line: "Run "},
 		{name: "the next run", account: neverPulled, kind: overview.WhyNextRun,
-			line:    "Nothing of it is under way: it waits for the next run of hours, at 10:32:00 UTC.",
+			line:    "It has no open subtask, and waits for the next run of hours, at 10:32:00 UTC.",
 			command: "adsync subtasks list --account tulip/20000008"},
 	}
 	for _, test := range tests {
@@ -169,7 +169,7 @@ func TestWhy_NamesTheReasonOfALateAccount(t *testing.T) {
 	}
 }
 
-func TestWhy_TellsWhenItEnds(t *testing.T) {
+func TestWhy_ReportsWhenTheReasonEnds(t *testing.T) {
 	t.Parallel()
 	b := &whyBench{T: t, store: storetest.New(t), tasks: []producer.Task{hours()}}
 	b.at = overviewtest.Fill(t, b.store)

@@ -111,7 +111,7 @@ func TestPage_ShowsWhatTheTablesSay(t *testing.T) {
 			"was revoked by the owner."+
 			" Concerned 3 accounts tulip/20000012, tulip/20000013, tulip/20000014 Money CNY 3,900.00 a day is not pulled Since "+
 			sinceOf(o, "login")+
-			" Whoever holds the accounts opens the address that this prints. The accounts come back by themselves."+
+			" The owner of the accounts opens the address that the command prints. Its accounts are then pulled again."+
 			" adsync bind tulip --app-id 1110000001 --redirect-uri https://HOST/oauth/tulip/callback --wait", attention[0])
 
 	runs := find(document, "table", "runs")

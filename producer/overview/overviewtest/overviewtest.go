@@ -1,4 +1,4 @@
-// Package overviewtest fills a store with rows of which tests know what an overview says.
+// Package overviewtest fills a store with rows whose overview tests know.
 package overviewtest
 
 import (
@@ -29,13 +29,13 @@ type Clock struct{ clock.System }
 // Now implements clock.Clock.
 func (Clock) Now() time.Time { return Now }
 
-// Platforms are those that there are rows of.
+// Platforms returns the platforms of the rows.
 func Platforms() []string { return []string{"tulip", "orchid"} }
 
 // LongName is a name that fits into no column.
 const LongName = "超长的投放计划名称-2026年双十一大促-全渠道-安卓与苹果-素材组A17-自动出价-深度转化-付费ROI-华东华南华北"
 
-// What tulip has of accounts.
+// The numbers of tulip's accounts.
 const (
 	Fresh   = 6
 	Late    = 2 // one of them was never pulled
@@ -171,7 +171,7 @@ func (f *filler) spend() {
 			hour(Today, h, "starfall", "orchid", "USD", "America/Los_Angeles", 12_345_678)
 		}
 	}
-	// Of an hour that is over the platform tells a little more.
+	// The platform's total of the day is a little higher, by an hour that is over.
 	f.data(
 		"INSERT INTO summary_daily (day, game, media, os, currency, day_zone, cost, version, updated_at) VALUES (?, "+
 			"'starfall', 'tulip', 'ios', 'CNY', 'Asia/Shanghai', ?, 1, ?)", Today, int64(38_300*Micros), f.ago(0))
