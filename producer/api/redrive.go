@@ -208,12 +208,12 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.Redrive
 // whether there are more.
 func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []ledger.RunOrder) (n int64,
 	more bool, err error) {
-	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, overview.DeadLooked+1)
+	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, overview.DeadRowsMax+1)
 	if err != nil {
 		return 0, false, err
 	}
-	more = len(rows) > overview.DeadLooked || !end.At.IsZero()
-	rows = rows[:min(len(rows), overview.DeadLooked)]
+	more = len(rows) > overview.DeadRowsMax || !end.At.IsZero()
+	rows = rows[:min(len(rows), overview.DeadRowsMax)]
 	rows = slices.DeleteFunc(rows, func(d dead.DeadSubtask) bool {
 		return d.RedriveRun != 0 || !slices.ContainsFunc(orders, func(o ledger.RunOrder) bool { return o.TaskID == d.TaskID })
 	})

@@ -21,7 +21,7 @@ type accountItems struct {
 	store accountTables
 }
 
-func (l *accountItems) attendUnassigned(context.Context) error {
+func (l *accountItems) addUnassigned(context.Context) error {
 	for i := range l.o.Media {
 		m := &l.o.Media[i]
 		cost := map[string]int64{}
@@ -33,7 +33,7 @@ func (l *accountItems) attendUnassigned(context.Context) error {
 		if len(cost) == 0 {
 			continue
 		}
-		ids := l.bare[m.Name]
+		ids := l.withoutGame[m.Name]
 		l.add(item{Attention: client.Attention{Kind: "unassigned", Severity: Warn, Media: m.Name,
 			Title: "Spend of today belongs to no game", Accounts: int64(len(ids)), Money: moneyOf(cost), MoneyOf: "today",
 			Cause:   "The accounts have no binding that holds today.",
@@ -43,10 +43,10 @@ func (l *accountItems) attendUnassigned(context.Context) error {
 	return nil
 }
 
-// attendGames lists the accounts whose bindings name games that the table game lacks: a typing error in a row that was
+// addGames lists the accounts whose bindings name games that the table game lacks: a typing error in a row that was
 // written by SQL.
-func (l *accountItems) attendGames(ctx context.Context) error {
-	wrong, err := l.store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupLooked)
+func (l *accountItems) addGames(ctx context.Context) error {
+	wrong, err := l.store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupRowsMax)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (l *accountItems) attendGames(ctx context.Context) error {
 	}
 	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
 		a := item{Attention: client.Attention{Kind: "unknown_game", Severity: Warn, Media: media,
-			Title: "Accounts belong to unknown games", AtLeast: len(wrong) == groupLooked,
+			Title: "Accounts belong to unknown games", AtLeast: len(wrong) == groupRowsMax,
 			MoneyOf: "a day of these accounts",
 			Remedy:  "Correct each binding: its days then go to the right game. Or add the game to the table game.",
 			Command: "adsync bind account " + media + "/ID --game GAME --os OS --correct"}}
@@ -71,10 +71,10 @@ func (l *accountItems) attendGames(ctx context.Context) error {
 	return nil
 }
 
-// attendImpossible lists the rows of account_binding whose days no platform has. The applied games of these accounts
+// addImpossible lists the rows of account_binding whose days no platform has. The applied games of these accounts
 // stay.
-func (l *accountItems) attendImpossible(ctx context.Context) error {
-	wrong, err := l.store.ImpossibleBindings(ctx, groupLooked)
+func (l *accountItems) addImpossible(ctx context.Context) error {
+	wrong, err := l.store.ImpossibleBindings(ctx, groupRowsMax)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (l *accountItems) attendImpossible(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(byMedia)) {
 		first := byMedia[name][0]
 		a := item{Attention: client.Attention{Kind: "impossible_binding", Severity: Warn, Media: name,
-			Title: "Bindings name impossible days", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
+			Title: "Bindings name impossible days", AtLeast: len(wrong) == groupRowsMax, MoneyOf: "a day of these accounts",
 			Cause: sentence("a row of account_binding is not used: " +
 				(&summaries.Binding{From: first.From, To: first.To}).DaysFault()),
 			Remedy:  "Correct the row's days, or delete it. Until then the games of these accounts stay as they were.",
@@ -99,7 +99,7 @@ func (l *accountItems) attendImpossible(ctx context.Context) error {
 	return nil
 }
 
-func (l *accountItems) attendParked(ctx context.Context) error {
+func (l *accountItems) addParked(ctx context.Context) error {
 	for _, p := range l.parked {
 		if p.Reason == settings.ParkedLogin {
 			continue // The item of their login covers them.
@@ -127,7 +127,7 @@ func (l *accountItems) attendParked(ctx context.Context) error {
 			a.Remedy += " They are checked again automatically: " + next(p.Next, l.o.Business) + "."
 		}
 		var err error
-		if a.ids, err = l.store.ParkedAccounts(ctx, p.Media, p.Reason, accountsLooked); err != nil {
+		if a.ids, err = l.store.ParkedAccounts(ctx, p.Media, p.Reason, stakeAccountsMax); err != nil {
 			return err
 		}
 		l.add(a)

@@ -15,8 +15,8 @@ const (
 	AgeMin = 2 * time.Second
 	// agePart bounds the cost of reads: a read that took a second is not repeated within 20.
 	agePart = 20
-	// patience is the time for which a viewer waits for a newer overview.
-	patience    = 3 * time.Second
+	// viewerWait is the time for which a viewer waits for a newer overview.
+	viewerWait  = 3 * time.Second
 	readTimeout = 20 * time.Second
 )
 
@@ -37,12 +37,12 @@ func NewCache(read func(ctx context.Context) Overview) *Cache { return &Cache{re
 
 // Get returns an overview that is at most a few seconds old if the tables can be read in that time. Otherwise it
 // returns the last figures with their moment, and Troubles holds the reason.
-func (c *Cache) Get(ctx context.Context) Overview { return c.within(ctx, patience) }
+func (c *Cache) Get(ctx context.Context) Overview { return c.within(ctx, viewerWait) }
 
 // Await is Get without its short wait: it waits until the read ends.
 func (c *Cache) Await(ctx context.Context) Overview { return c.within(ctx, readTimeout) }
 
-func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
+func (c *Cache) within(ctx context.Context, wait time.Duration) Overview {
 	c.mu.Lock()
 	if !c.at.IsZero() && clock.Since(c.at) < max(AgeMin, agePart*c.took) {
 		defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
 	reading := c.reading
 	c.mu.Unlock()
 
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-reading:
@@ -68,8 +68,8 @@ func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
 	if c.reading != reading {
 		return c.shown
 	}
-	return c.standIn(Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: Tables,
-		Why: "no answer within " + patience.String() + "; the next refresh may have it"}}}})
+	return c.withLastFigures(Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: Tables,
+		Why: "no answer within " + wait.String() + "; the next refresh may have it"}}}})
 }
 
 func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {
@@ -82,7 +82,7 @@ func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {
 	if !o.At.IsZero() {
 		c.whole = o
 	}
-	c.shown, c.at, c.took = c.standIn(o), clock.Mark(), clock.Since(began)
+	c.shown, c.at, c.took = c.withLastFigures(o), clock.Mark(), clock.Since(began)
 	if o.At.IsZero() {
 		c.took = 0 // A read that failed is tried again soon.
 	}
@@ -90,8 +90,9 @@ func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {
 	close(reading)
 }
 
-// standIn returns o, or, if its tables could not be read, the last whole overview with o's troubles, limits and pauses.
-func (c *Cache) standIn(o Overview) Overview {
+// withLastFigures returns o, or, if its tables could not be read, the last whole overview with o's troubles, limits
+// and pauses.
+func (c *Cache) withLastFigures(o Overview) Overview {
 	if !o.At.IsZero() || c.whole.At.IsZero() {
 		return o
 	}

@@ -21,9 +21,9 @@ type deadItems struct {
 	}
 }
 
-// attendDead groups the subtasks that died last by the prints of their errors.
-func (l *deadItems) attendDead(ctx context.Context) error {
-	newest, err := l.glance.NewestDead(groupLooked)
+// addDead groups the subtasks that died last by the prints of their errors.
+func (l *deadItems) addDead(ctx context.Context) error {
+	newest, err := l.glance.NewestDead(groupRowsMax)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 		return err
 	}
 	looked := len(newest)
-	l.attendHealed(slices.DeleteFunc(slices.Clone(newest), func(d dead.DeadSubtask) bool { return !isHealed[d.Key] }),
+	l.addHealed(slices.DeleteFunc(slices.Clone(newest), func(d dead.DeadSubtask) bool { return !isHealed[d.Key] }),
 		looked)
 	newest = slices.DeleteFunc(newest, func(d dead.DeadSubtask) bool { return isHealed[d.Key] })
 	names := map[int64]string{}
@@ -54,7 +54,7 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 		group := groups[k]
 		a := item{Attention: client.Attention{Kind: "dead", Severity: Bad, Media: k.media,
 			Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
-			AtLeast: looked == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
+			AtLeast: looked == groupRowsMax, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
 			Remedy:  "Fix the cause, then redrive them; or drop them.",
 			Command: fmt.Sprintf("adsync dead redrive --media %s --print %s", k.media, quote(k.print))}}
 		of := map[string]bool{}
@@ -75,9 +75,9 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 	return nil
 }
 
-// attendHealed lists dead subtasks whose days were pulled whole since they died. They need no action, and are dropped
+// addHealed lists dead subtasks whose days were pulled whole since they died. They need no action, and are dropped
 // after their retention.
-func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
+func (l *deadItems) addHealed(healed []dead.DeadSubtask, looked int) {
 	byMedia := map[string][]dead.DeadSubtask{}
 	for _, d := range healed {
 		byMedia[d.Media] = append(byMedia[d.Media], d)
@@ -86,7 +86,7 @@ func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
 		group := byMedia[media]
 		a := item{Attention: client.Attention{Kind: "healed", Severity: Note, Media: media,
 			Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") +
-				" healed", AtLeast: looked == groupLooked,
+				" healed", AtLeast: looked == groupRowsMax,
 			Cause: "Everything that they pull has been pulled whole since they failed. The newest error was: " +
 				sentence(group[0].ErrorText),
 			Remedy:  "Nothing needs to be done: they are dropped after retention.healed_days.",

@@ -12,8 +12,8 @@ import (
 	"adsync/client"
 )
 
-// DeadLooked is the number of dead subtasks, of those that died last, that StakeOfDead checks.
-const DeadLooked = 1000
+// DeadRowsMax is the number of dead subtasks, of those that died last, that StakeOfDead checks.
+const DeadRowsMax = 1000
 
 // deadStore reads dead subtasks, and reports which of them are healed.
 type deadStore interface {
@@ -23,11 +23,11 @@ type deadStore interface {
 	Glance(ctx context.Context, look func(*storeoverview.Glance) error) error
 }
 
-// StakeOfDead counts the dead subtasks of a filter that died last, at most DeadLooked: those that are not healed, and
+// StakeOfDead counts the dead subtasks of a filter that died last, at most DeadRowsMax: those that are not healed, and
 // the healed ones, these also by error print. An account's spend is that of its last known day before now.
 func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.Time) (stake client.DeadStake,
 	healedOf map[string]int64, err error) {
-	rows, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, DeadLooked)
+	rows, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, DeadRowsMax)
 	if err != nil {
 		return stake, nil, err
 	}

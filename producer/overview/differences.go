@@ -22,9 +22,9 @@ type differenceItems struct {
 	}
 }
 
-// attendDifferences groups the accounts' figures that are not the sums of their levels by platform and level.
-func (l *differenceItems) attendDifferences(ctx context.Context) error {
-	rows, err := l.glance.Confirmed(groupLooked)
+// addDifferences groups the accounts' figures that are not the sums of their levels by platform and level.
+func (l *differenceItems) addDifferences(ctx context.Context) error {
+	rows, err := l.glance.Confirmed(groupRowsMax)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -46,7 +46,7 @@ func (l *differenceItems) attendDifferences(ctx context.Context) error {
 	for _, k := range keys {
 		a := item{Attention: client.Attention{Kind: "difference", Severity: Warn, Media: k.media,
 			Title: "Accounts' figures are not the sums of their " + k.level + "s", MoneyOf: "difference in cost",
-			AtLeast: len(rows) == groupLooked,
+			AtLeast: len(rows) == groupRowsMax,
 			Remedy: "Both levels were pulled again and still differ. Compare them with the platform's console, then pull the " +
 				"days again.",
 			Command: "adsync reconcile --media " + k.media}}

@@ -34,11 +34,11 @@ type doubtfulItems struct {
 	}
 }
 
-// attendDoubtful lists what is suspect or partial in coverage, of any age, also if the subtask that pulled it is gone.
-func (l *doubtfulItems) attendDoubtful(context.Context) error {
+// addDoubtful lists what is suspect or partial in coverage, of any age, also if the subtask that pulled it is gone.
+func (l *doubtfulItems) addDoubtful(context.Context) error {
 	for i := range l.o.Media {
 		for _, state := range []results.CoverageState{results.Suspect, results.Partial} {
-			rows, err := l.glance.Doubtful(l.o.Media[i].Name, state, groupLooked)
+			rows, err := l.glance.Doubtful(l.o.Media[i].Name, state, groupRowsMax)
 			if err != nil {
 				return err
 			}
@@ -54,8 +54,8 @@ func (l *doubtfulItems) attendDoubtful(context.Context) error {
 				return cmp.Or(cmp.Compare(a.report, b.report), cmp.Compare(a.level, b.level))
 			})
 			for _, k := range keys {
-				a := l.doubtfulCard(k, groups[k])
-				a.AtLeast = len(rows) == groupLooked
+				a := l.doubtfulItem(k, groups[k])
+				a.AtLeast = len(rows) == groupRowsMax
 				l.add(a)
 			}
 		}
@@ -63,8 +63,8 @@ func (l *doubtfulItems) attendDoubtful(context.Context) error {
 	return nil
 }
 
-// doubtfulCard returns the item of a report's and level's rows, which are ordered from the newest day.
-func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) item {
+// doubtfulItem returns the item of a report's and level's rows, which are ordered from the newest day.
+func (l *doubtfulItems) doubtfulItem(k doubtful, rows []overview.DoubtfulDay) item {
 	a := item{Attention: client.Attention{Kind: string(k.state), Severity: Warn, Media: k.media,
 		MoneyOf: "a day of these accounts"}}
 	seen := map[day.Day]bool{}

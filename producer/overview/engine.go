@@ -13,7 +13,7 @@ import (
 // engineItems lists what keeps work from being planned or done.
 type engineItems struct{ *facts }
 
-func (l *engineItems) attendEngine(context.Context) error {
+func (l *engineItems) addEngine(context.Context) error {
 	if !l.leads {
 		cause := "No producer has ever led."
 		if l.holder != "" {
@@ -26,8 +26,8 @@ func (l *engineItems) attendEngine(context.Context) error {
 	return nil
 }
 
-// attendTasks lists the rows of cron_task that cannot be used.
-func (l *engineItems) attendTasks(context.Context) error {
+// addTasks lists the rows of cron_task that cannot be used.
+func (l *engineItems) addTasks(context.Context) error {
 	tasks := l.tasks
 	for i := range tasks {
 		t := &tasks[i]
@@ -49,7 +49,7 @@ func (l *engineItems) attendTasks(context.Context) error {
 	return nil
 }
 
-func (l *engineItems) attendStops(context.Context) error {
+func (l *engineItems) addStops(context.Context) error {
 	for i := range l.stops {
 		s := &l.stops[i]
 		if !s.InForce(l.o.At) {

@@ -29,27 +29,27 @@ func (i *item) count() {
 
 // facts is what one read collects.
 type facts struct {
-	o       Overview
-	items   []item // of o.Attention
-	tasks   []producer.Task
-	real    func(time.Duration) time.Duration // converts a duration of the business clock to the database's clock
-	periods map[string]time.Duration          // between the pulls of a media's hours, by the business clock
-	pulled  map[string][]overview.PulledAccount
-	parked  []overview.ParkedCount
-	logins  []overview.LoginEnd
-	stops   []task.Stop
-	waiting []overview.Waiting // retrying
-	held    []overview.Waiting // deferred
-	late    map[string][]int64
-	bare    map[string][]int64 // accounts without a game, by media
-	holder  string
-	leads   bool
+	o           Overview
+	items       []item // of o.Attention
+	tasks       []producer.Task
+	real        func(time.Duration) time.Duration // converts a duration of the business clock to the database's clock
+	periods     map[string]time.Duration          // between the pulls of a media's hours, by the business clock
+	pulled      map[string][]overview.PulledAccount
+	parked      []overview.ParkedCount
+	logins      []overview.LoginEnd
+	stops       []task.Stop
+	waiting     []overview.Waiting // retrying
+	held        []overview.Waiting // deferred
+	late        map[string][]int64
+	withoutGame map[string][]int64 // accounts without a game, by media
+	holder      string
+	leads       bool
 }
 
 func newFacts(tasks []producer.Task, real func(time.Duration) time.Duration) *facts {
 	return &facts{
 		tasks: tasks, real: real, periods: map[string]time.Duration{}, pulled: map[string][]overview.PulledAccount{},
-		late: map[string][]int64{}, bare: map[string][]int64{},
+		late: map[string][]int64{}, withoutGame: map[string][]int64{},
 	}
 }
 

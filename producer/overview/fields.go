@@ -15,9 +15,9 @@ type fieldItems struct {
 	store fieldTables
 }
 
-// attendFields lists the added fields that their platform refuses. No subtask fails for such a field, so only this item
+// addFields lists the added fields that their platform refuses. No subtask fails for such a field, so only this item
 // shows it.
-func (l *fieldItems) attendFields(ctx context.Context) error {
+func (l *fieldItems) addFields(ctx context.Context) error {
 	rows, err := l.store.ReportFields(ctx, "")
 	if err != nil {
 		return err

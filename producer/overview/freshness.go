@@ -63,11 +63,11 @@ type freshness struct {
 
 // readFreshness reads the age of the present day's figures of the active accounts.
 func (l *freshness) readFreshness(m *client.MediaOverview) error {
-	byZone, lately, young := map[string][]int64{}, map[int64]bool{}, false
+	byZone, recent, anyRecent := map[string][]int64{}, map[int64]bool{}, false
 	for _, a := range l.pulled[m.Name] {
 		byZone[a.Timezone] = append(byZone[a.Timezone], a.ID)
-		lately[a.ID] = l.o.At.Sub(a.Changed.Time) <= l.lateAfter(m.Name)
-		young = young || lately[a.ID]
+		recent[a.ID] = l.o.At.Sub(a.Changed.Time) <= l.lateAfter(m.Name)
+		anyRecent = anyRecent || recent[a.ID]
 	}
 	m.Pulled = int64(len(l.pulled[m.Name]))
 	spent := slices.ContainsFunc(m.Spend, func(s client.Spend) bool { return s.Unassigned != 0 })
@@ -78,25 +78,25 @@ func (l *freshness) readFreshness(m *client.MediaOverview) error {
 			if err != nil {
 				return err
 			}
-			l.judge(m, page, today, l.real(l.o.Business.Sub(today.Start(zone))), pulled, lately)
+			l.sortByAge(m, page, today, l.real(l.o.Business.Sub(today.Start(zone))), pulled, recent)
 			if spent {
 				bare, err := l.glance.Unassigned(page, today)
 				if err != nil {
 					return err
 				}
-				l.bare[m.Name] = append(l.bare[m.Name], bare...)
+				l.withoutGame[m.Name] = append(l.withoutGame[m.Name], bare...)
 			}
 		}
 	}
-	return l.readFirstPull(m, young)
+	return l.readFirstPull(m, anyRecent)
 }
 
 // readFirstPull sets whether a media's first pull is under way: new accounts have no figures yet, or the summaries,
-// which are built after the pulls, have none of today. For young accounts a spend of 0 counts as none: a summary that
-// was built between the first pulls has only some of the accounts.
-func (l *freshness) readFirstPull(m *client.MediaOverview, young bool) error {
+// which are built after the pulls, have none of today. If account rows have changed lately, a spend of 0 counts as
+// none: a summary that was built between the first pulls has only some of the accounts.
+func (l *freshness) readFirstPull(m *client.MediaOverview, anyRecent bool) error {
 	m.FirstPull = m.New > 0
-	known := slices.ContainsFunc(m.Spend, func(s client.Spend) bool { return !young || s.Ours != 0 })
+	known := slices.ContainsFunc(m.Spend, func(s client.Spend) bool { return !anyRecent || s.Ours != 0 })
 	if m.FirstPull || known || m.Fresh == 0 {
 		return nil
 	}
@@ -105,10 +105,10 @@ func (l *freshness) readFirstPull(m *client.MediaOverview, young bool) error {
 	return err
 }
 
-// judge sorts accounts into fresh, late and new. began is the time since the day began: missing figures are at most
-// that old. An account without any pull is new if its row is in lately.
-func (l *freshness) judge(m *client.MediaOverview, ids []int64, today day.Day, began time.Duration,
-	pulled []overview.Pulled, lately map[int64]bool) {
+// sortByAge sorts accounts into fresh, late and new. began is the time since the day began: missing figures are at most
+// that old. An account without any pull is new if its row is in recent.
+func (l *freshness) sortByAge(m *client.MediaOverview, ids []int64, today day.Day, began time.Duration,
+	pulled []overview.Pulled, recent map[int64]bool) {
 	age, before := map[int64]time.Duration{}, map[int64]bool{}
 	for _, p := range pulled {
 		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {
@@ -121,7 +121,7 @@ func (l *freshness) judge(m *client.MediaOverview, ids []int64, today day.Day, b
 	lateAfter := l.lateAfter(m.Name)
 	for _, id := range ids {
 		of, known := age[id]
-		if lately[id] && !before[id] {
+		if recent[id] && !before[id] {
 			m.OldestSeconds = -1
 			m.New++
 			continue

@@ -18,7 +18,7 @@ import (
 // lateItems lists the figures that are late.
 type lateItems struct{ *facts }
 
-func (l *lateItems) attendLate(context.Context) error {
+func (l *lateItems) addLate(context.Context) error {
 	for i := range l.o.Media {
 		m := &l.o.Media[i]
 		ids := l.late[m.Name]

@@ -20,7 +20,7 @@ type loginItems struct {
 	store loginTables
 }
 
-func (l *loginItems) attendLogins(ctx context.Context) error {
+func (l *loginItems) addLogins(ctx context.Context) error {
 	for i := range l.logins {
 		e := &l.logins[i]
 		name := cmp.Or(e.Name, e.Login.Login)
@@ -42,7 +42,7 @@ func (l *loginItems) attendLogins(ctx context.Context) error {
 				"spare for the others."
 		}
 		var err error
-		if a.ids, err = l.store.AccountsOfLogin(ctx, e.ID, accountsLooked); err != nil {
+		if a.ids, err = l.store.AccountsOfLogin(ctx, e.ID, stakeAccountsMax); err != nil {
 			return err
 		}
 		l.add(a)

@@ -15,9 +15,9 @@ const (
 	LoginScope   = "login"
 )
 
-// attendRests lists the logins whose refresh rests, since the platform refused it or asked for a pause.
-func (l *loginItems) attendRests(ctx context.Context) error {
-	resting, err := l.store.RestingLogins(ctx, "", groupLooked)
+// addRests lists the logins whose refresh rests, since the platform refused it or asked for a pause.
+func (l *loginItems) addRests(ctx context.Context) error {
+	resting, err := l.store.RestingLogins(ctx, "", groupRowsMax)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (l *loginItems) attendRests(ctx context.Context) error {
 		if r.Tries > 1 {
 			a.Cause += fmt.Sprintf(" %d tries have failed.", r.Tries)
 		}
-		if a.ids, err = l.store.AccountsOfLogin(ctx, r.ID, accountsLooked); err != nil {
+		if a.ids, err = l.store.AccountsOfLogin(ctx, r.ID, stakeAccountsMax); err != nil {
 			return err
 		}
 		l.add(a)
@@ -53,10 +53,10 @@ const endsEarly = "The command previews ending it now, and with --yes ends it."
 // pauseItems lists the endpoints that take no calls for a time.
 type pauseItems struct{ *facts }
 
-func (l *pauseItems) attendPauses(context.Context) error {
+func (l *pauseItems) addPauses(context.Context) error {
 	for _, p := range l.o.Pauses {
 		what := cmp.Or(p.Endpoint, "any endpoint")
-		ids := l.behind(p)
+		ids := l.heldBack(p)
 		a := item{Attention: client.Attention{Kind: "calls_paused", Severity: Note, Media: p.Media,
 			Title:    "No calls of " + what + " until " + moment(p.Until, l.o.At),
 			Accounts: int64(len(ids)), MoneyOf: "a day of these accounts",
@@ -79,8 +79,8 @@ func (l *pauseItems) attendPauses(context.Context) error {
 	return nil
 }
 
-// behind returns the active accounts whose calls a pause holds back.
-func (l *pauseItems) behind(p client.PauseOverview) (ids []int64) {
+// heldBack returns the active accounts whose calls a pause holds back.
+func (l *pauseItems) heldBack(p client.PauseOverview) (ids []int64) {
 	for _, a := range l.pulled[p.Media] {
 		subject := a.AppID
 		if p.Scope == string(grant.ScopeAccount) {

@@ -103,27 +103,27 @@ func NewReader(o Options) *Reader {
 
 // How much is read and shown.
 const (
-	runsShown    = 100
-	endedShown   = 12
-	newestLooked = 80
-	limitsShown  = 12
-	// groupLooked is the number of rows that are read where they are grouped: beyond it figures are "at least".
-	groupLooked = 2000
-	// accountsLooked is the number of accounts of a group whose spend is read.
-	accountsLooked = 500
-	accountsPage   = 500
-	pulledPage     = 5000
+	runsShown      = 100
+	endedRunsShown = 12
+	newestRunsRead = 80
+	limitsShown    = 12
+	// groupRowsMax is the number of rows that are read where they are grouped: beyond it figures are "at least".
+	groupRowsMax = 2000
+	// stakeAccountsMax is the number of accounts of a group whose spend is read.
+	stakeAccountsMax = 500
+	accountsPage     = 500
+	pulledPage       = 5000
 )
 
-// look is one read.
-type look struct {
+// reading is one read of an overview.
+type reading struct {
 	*Reader
 	*facts
 }
 
 // Read reads an overview. It never fails: what cannot be read is left out and named in Troubles.
 func (r *Reader) Read(ctx context.Context) Overview {
-	l := &look{Reader: r, facts: newFacts(r.Tasks(), r.Real)}
+	l := &reading{Reader: r, facts: newFacts(r.Tasks(), r.Real)}
 	l.o.Business, l.o.Theirs = r.Clock.Now(), DayTotals
 	for _, name := range r.Platforms {
 		l.periods[name] = hoursPeriod(l.tasks, name, settings.TierActive, l.o.Business)
@@ -154,7 +154,7 @@ func (r *Reader) Read(ctx context.Context) Overview {
 func rank(severity string) int { return slices.Index([]string{Bad, Warn, Note}, severity) }
 
 // readTables reads the accounts of the config database first, then the data database as of one moment.
-func (l *look) readTables(ctx context.Context) error {
+func (l *reading) readTables(ctx context.Context) error {
 	if err := l.readAccounts(ctx); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (l *look) readTables(ctx context.Context) error {
 		if l.holder, l.leads, err = g.Leader(); err != nil {
 			return err
 		}
-		if l.stops, err = g.Stops(groupLooked); err != nil {
+		if l.stops, err = g.Stops(groupRowsMax); err != nil {
 			return err
 		}
 		if err := (&spending{l.facts, g}).readSpend(); err != nil {
@@ -181,19 +181,19 @@ func (l *look) readTables(ctx context.Context) error {
 				return err
 			}
 		}
-		return l.attend(ctx, g)
+		return l.addItems(ctx, g)
 	})
 }
 
-func (l *look) readAccounts(ctx context.Context) (err error) {
+func (l *reading) readAccounts(ctx context.Context) (err error) {
 	counts, err := l.Store.CountAccounts(ctx)
 	if err != nil {
 		return err
 	}
-	if l.parked, err = l.Store.CountParked(ctx, groupLooked); err != nil {
+	if l.parked, err = l.Store.CountParked(ctx, groupRowsMax); err != nil {
 		return err
 	}
-	if l.logins, err = l.Store.LoginEnds(ctx, l.o.Business.Add(loginEndsSoon), groupLooked); err != nil {
+	if l.logins, err = l.Store.LoginEnds(ctx, l.o.Business.Add(loginEndsSoon), groupRowsMax); err != nil {
 		return err
 	}
 	for i := range l.o.Media {

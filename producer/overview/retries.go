@@ -15,8 +15,8 @@ import (
 // retryItems lists the subtasks that wait to be tried again.
 type retryItems struct{ *facts }
 
-// attendRetries groups the subtasks that wait to be tried again by media and error print.
-func (l *retryItems) attendRetries(context.Context) error {
+// addRetries groups the subtasks that wait to be tried again by media and error print.
+func (l *retryItems) addRetries(context.Context) error {
 	type key struct{ media, print string }
 	groups := map[key][]overview.Waiting{}
 	for _, w := range l.waiting {
@@ -32,7 +32,7 @@ func (l *retryItems) attendRetries(context.Context) error {
 		a := item{Attention: client.Attention{Kind: "retry", Severity: Note, Media: k.media,
 			Title:   plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again",
 			Cause:   sentence(group[0].Reason),
-			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
+			AtLeast: len(l.waiting) == groupRowsMax, MoneyOf: "a day of these accounts",
 			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) +
 				". If the cause stays, they fail for good. To have them tried at once: adsync limits end-pause --media " +
 				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}}

@@ -35,7 +35,7 @@ func (l *runList) readRuns() error {
 	for i := range open[:min(len(open), runsShown)] {
 		l.o.Open = append(l.o.Open, l.runOf(&open[i]))
 	}
-	newest, err := l.glance.NewestRuns(newestLooked)
+	newest, err := l.glance.NewestRuns(newestRunsRead)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (l *runList) readRuns() error {
 		}
 	}
 	slices.SortStableFunc(l.o.Ended, func(a, b client.RunOverview) int { return b.EndedAt.Compare(a.EndedAt) })
-	l.o.Ended = l.o.Ended[:min(len(l.o.Ended), endedShown)]
+	l.o.Ended = l.o.Ended[:min(len(l.o.Ended), endedRunsShown)]
 	return nil
 }
 

@@ -25,14 +25,14 @@ type runItems struct {
 	}
 }
 
-// attendFailed groups the runs of the last hour that did not succeed by media.
-func (l *runItems) attendFailed(context.Context) error {
+// addFailed groups the runs of the last hour that did not succeed by media.
+func (l *runItems) addFailed(context.Context) error {
 	// In whole seconds, as the command takes it, so that it lists the same runs.
 	since := l.o.Business.Add(-failedSince).UTC().Truncate(time.Second)
 	from := task.FirstRunIDAt(since)
 	byMedia := map[string][]overview.ListedRun{}
 	for _, state := range []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired} {
-		runs, err := l.glance.RunsIn(state, from, endedMost)
+		runs, err := l.glance.RunsIn(state, from, failedRunsMax)
 		if err != nil {
 			return err
 		}
@@ -44,33 +44,33 @@ func (l *runItems) attendFailed(context.Context) error {
 		runs := byMedia[media]
 		slices.SortFunc(runs, func(a, b overview.ListedRun) int { return cmp.Compare(b.ID, a.ID) })
 		var failed, expired, cancelled int64
-		said := ""
+		newest := ""
 		byTask := map[string]int{}
 		for i := range runs {
 			failed, expired, cancelled = failed+runs[i].Failed, expired+runs[i].Expired, cancelled+runs[i].Cancelled
-			said = cmp.Or(said, runs[i].Error)
+			newest = cmp.Or(newest, runs[i].Error)
 			byTask[runs[i].Task]++
 		}
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(byTask)) {
 			names = append(names, fmt.Sprintf("%s (%d)", name, byTask[name]))
 		}
-		cause := fmt.Sprintf("In runs of %s: %s.", few(names), undone(failed, expired, cancelled))
-		if said != "" {
-			cause += " The newest error is: " + sentence(said)
+		cause := fmt.Sprintf("In runs of %s: %s.", few(names), unsuccessful(failed, expired, cancelled))
+		if newest != "" {
+			cause += " The newest error is: " + sentence(newest)
 		}
-		remedy, command := lookAtRuns(runs, failed, since)
+		remedy, command := runsRemedy(runs, failed, since)
 		l.add(item{Attention: client.Attention{Kind: "run", Severity: Warn, Media: media,
 			Title: plural.Count(len(runs), "run", "runs") + " did not succeed within the last hour", Cause: cause,
 			Since:   runs[len(runs)-1].EndedAt,
-			AtLeast: len(runs) >= endedMost, Remedy: remedy, Command: command}})
+			AtLeast: len(runs) >= failedRunsMax, Remedy: remedy, Command: command}})
 	}
 	return nil
 }
 
-// lookAtRuns returns the remedy for these runs of a platform, and the command that lists them. failed is the number of
+// runsRemedy returns the remedy for these runs of a platform, and the command that lists them. failed is the number of
 // their subtasks that failed for good.
-func lookAtRuns(runs []overview.ListedRun, failed int64, since time.Time) (remedy, command string) {
+func runsRemedy(runs []overview.ListedRun, failed int64, since time.Time) (remedy, command string) {
 	id := strconv.FormatInt(runs[0].ID, 10)
 	switch {
 	case len(runs) == 1 && failed > 0:
@@ -90,8 +90,8 @@ func lookAtRuns(runs []overview.ListedRun, failed int64, since time.Time) (remed
 		strings.Join(slices.Sorted(maps.Keys(states)), ","), since.Format(time.RFC3339))
 }
 
-// undone returns a text with the numbers of subtasks that failed, expired or were cancelled.
-func undone(failed, expired, cancelled int64) string {
+// unsuccessful returns a text with the numbers of subtasks that failed, expired or were cancelled.
+func unsuccessful(failed, expired, cancelled int64) string {
 	var parts []string
 	for _, of := range []struct {
 		n         int64

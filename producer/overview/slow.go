@@ -20,8 +20,8 @@ type slowItems struct {
 	consumers Consumers // may be nil
 }
 
-// attendSlow lists the endpoints that answer slowly, with the accounts of the slow calls.
-func (l *slowItems) attendSlow(ctx context.Context) error {
+// addSlow lists the endpoints that answer slowly, with the accounts of the slow calls.
+func (l *slowItems) addSlow(ctx context.Context) error {
 	if l.consumers == nil {
 		return nil
 	}

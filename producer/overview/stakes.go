@@ -26,7 +26,7 @@ func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) er
 		a := &l.items[i]
 		named = append(named, a.ids[:min(len(a.ids), examplesShown)]...)
 		if a.Money == nil && a.MoneyOf != "" {
-			a.ids = a.ids[:min(len(a.ids), accountsLooked)]
+			a.ids = a.ids[:min(len(a.ids), stakeAccountsMax)]
 			ids = append(ids, a.ids...)
 		}
 	}

@@ -30,16 +30,16 @@ type summaryItems struct {
 	}
 }
 
-// attendSummaries lists pulled figures that the summaries have lacked for too long. If no summaries are built it lists
+// addSummaries lists pulled figures that the summaries have lacked for too long. If no summaries are built it lists
 // them at once.
-func (l *summaryItems) attendSummaries(context.Context) error {
-	off := l.whySummariesRest()
+func (l *summaryItems) addSummaries(context.Context) error {
+	off := l.whyNotBuilt()
 	for i := range l.o.Media {
 		name, late := l.o.Media[i].Name, summaryLate
 		if off.Cause != "" {
 			late = 0
 		}
-		days, err := l.glance.Unsummed(name, l.o.At.Add(-late), groupLooked)
+		days, err := l.glance.Unsummed(name, l.o.At.Add(-late), groupRowsMax)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 		}
 		a := item{Attention: client.Attention{Kind: "summary", Severity: Bad, Media: name,
 			Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(),
-			AtLeast: len(days) == groupLooked,
+			AtLeast: len(days) == groupRowsMax,
 			MoneyOf: "a day of these accounts",
 			Remedy:  cmp.Or(off.Remedy, "Find out why "+summaryTask+" does not succeed, then order it."),
 			Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --all --wait")}}
@@ -67,8 +67,8 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 	return nil
 }
 
-// whySummariesRest returns cause, remedy and command if no summaries are built; an empty cause if a task builds them.
-func (l *summaryItems) whySummariesRest() client.Attention {
+// whyNotBuilt returns cause, remedy and command if no summaries are built; an empty cause if a task builds them.
+func (l *summaryItems) whyNotBuilt() client.Attention {
 	for i := range l.stops {
 		s := &l.stops[i]
 		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia &&

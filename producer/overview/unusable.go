@@ -11,8 +11,8 @@ import (
 	"adsync/client"
 )
 
-// unusableLooked is the number of fields with unusable values that are shown.
-const unusableLooked = 20
+// unusableFieldsMax is the number of fields with unusable values that are shown.
+const unusableFieldsMax = 20
 
 // unusableItems lists the values that could not be used.
 type unusableItems struct {
@@ -23,9 +23,9 @@ type unusableItems struct {
 	}
 }
 
-// attendUnusable lists the fields with values that the last pulls could not use.
-func (l *unusableItems) attendUnusable(context.Context) error {
-	fields, err := l.glance.Unusable(unusableLooked)
+// addUnusable lists the fields with values that the last pulls could not use.
+func (l *unusableItems) addUnusable(context.Context) error {
+	fields, err := l.glance.Unusable(unusableFieldsMax)
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func (w *whyLate) checkAge(ctx context.Context) (bool, error) {
 		if _, w.leads, err = g.Leader(); err != nil {
 			return err
 		}
-		if w.stops, err = g.Stops(groupLooked); err != nil {
+		if w.stops, err = g.Stops(groupRowsMax); err != nil {
 			return err
 		}
 		pulled, err = g.Pulled([]int64{w.account.ID}, []day.Day{today})
@@ -229,7 +229,7 @@ func (w *whyLate) checkSubtasks(ctx context.Context) (bool, error) {
 		}
 		w.Task, w.RunID = run.TaskName, run.ID
 		if log.State == task.Retrying || log.State == task.Deferred {
-			return w.putOff(ctx, key, log.State)
+			return w.waitsUntil(ctx, key, log.State)
 		}
 	}
 	if found, err := w.checkDead(ctx, ids); found || err != nil {
@@ -270,7 +270,7 @@ func (w *whyLate) newestOpen(ctx context.Context, runs []ledger.Run) (*ledger.Ru
 	return nil, task.Key{}, nil
 }
 
-func (w *whyLate) putOff(ctx context.Context, key task.Key, state task.State) (bool, error) {
+func (w *whyLate) waitsUntil(ctx context.Context, key task.Key, state task.State) (bool, error) {
 	reason, due, err := w.Store.WaitOf(ctx, key)
 	if err != nil {
 		return false, err
