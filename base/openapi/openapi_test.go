@@ -48,6 +48,7 @@ components:
         note: {type: string}
         n: {allOf: [{$ref: "#/components/schemas/Count"}]}
         rate: {type: integer, minimum: 1, maximum: 9}
+        backlog: {type: integer, maximum: 9007199254740992}
         accounts: {type: array, minItems: 1, maxItems: 2, items: {type: string, maxLength: 3}}
         params: {type: [object, "null"], x-anything: true}
 `
@@ -95,7 +96,12 @@ func TestFaults_NameTheFieldAndWhatWouldBeRight(t *testing.T) {
 		`{` + good + `}`: nil,
 		`{` + good + `, "run": "12", "id": "7", "day": "2026-11-21", "at": "2026-11-21T10:30:00+08:00", "scope": "all", "note": " ", "n": 0, "rate": 9,
 		  "accounts": ["a", ""], "params": null}`: nil,
-		`{` + good + `, "params": {"x": 1}}`: nil,
+		`{` + good + `, "params": {"x": 1}}`:          nil,
+		`{` + good + `, "backlog": 9007199254740992}`: nil,
+		// As floating-point numbers these two are equal.
+		`{` + good + `, "backlog": 9007199254740993}`: {
+			{Field: "backlog", Detail: "9007199254740993 is refused: want a whole number up to 9007199254740992"},
+		},
 		`{}`: {
 			{Field: "state", Detail: "is missing: want one of good, bad"},
 			{Field: "reason", Detail: "is missing: want a value"},

@@ -29,8 +29,8 @@ type Schema struct {
 	MaxLength  int       `yaml:"maxLength"` // in characters; 0 = any number
 	MinItems   int       `yaml:"minItems"`  // 0 or 1
 	MaxItems   int       `yaml:"maxItems"`
-	Minimum    *float64  `yaml:"minimum"`
-	Maximum    *float64  `yaml:"maximum"`
+	Minimum    *int64    `yaml:"minimum"`
+	Maximum    *int64    `yaml:"maximum"`
 	Default    string    `yaml:"default"`
 	Required   []string  `yaml:"required"`
 	Properties fields    `yaml:"properties"`
@@ -265,7 +265,7 @@ func (s *Schema) outside(text string) bool {
 		return false
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	return err != nil || s.Minimum != nil && float64(n) < *s.Minimum || s.Maximum != nil && float64(n) > *s.Maximum
+	return err != nil || s.Minimum != nil && n < *s.Minimum || s.Maximum != nil && n > *s.Maximum
 }
 
 func (s *Schema) missing() string { return "is missing: want " + s.whole().want() }
@@ -297,9 +297,11 @@ func (s *Schema) wantNumber() string {
 	want := "a whole number"
 	switch {
 	case s.Minimum != nil && s.Maximum != nil:
-		want = fmt.Sprintf("%.0f to %.0f", *s.Minimum, *s.Maximum)
+		want = fmt.Sprintf("%d to %d", *s.Minimum, *s.Maximum)
 	case s.Minimum != nil:
-		want = fmt.Sprintf("%.0f or more", *s.Minimum)
+		want = fmt.Sprintf("%d or more", *s.Minimum)
+	case s.Maximum != nil:
+		want = fmt.Sprintf("a whole number up to %d", *s.Maximum)
 	}
 	return want
 }
