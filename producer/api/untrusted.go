@@ -12,22 +12,14 @@ import (
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/store/overview"
-	"adsync/base/store/results"
 	"adsync/client"
-	"adsync/upkeep"
+	"adsync/producer/untrusted"
 )
 
 const (
 	untrustedDays = 30
 	// untrustedAccounts is how many accounts one page looks at.
 	untrustedAccounts = 1000
-)
-
-// The states of a day that cannot be trusted, besides suspect and partial.
-const (
-	stateDiffers = "differs" // its figures are not the sums of a level below
-	stateMissing = "missing" // it was never pulled
-	stateEarly   = "early"   // it was last pulled before it had settled
 )
 
 // untrustedPage is the token of a page: the account with which it begins, and what of that was shown before.
@@ -47,12 +39,9 @@ func (p untrustedPage) compare(o untrustedPage) int {
 
 // untrustedStore is what these routes need of the store.
 type untrustedStore interface {
-	upkeep.HoleStore
+	untrusted.Store
 	ListAccounts(ctx context.Context, f overview.AccountFilter, after int64, limit int) (
 		page []overview.ListedAccount, next int64, err error)
-	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]results.FillAccount, error)
-	UntrustedCoverage(ctx context.Context, media string, accountIDs []int64, from, to day.Day) ([]results.Coverage, error)
-	OpenDifferences(ctx context.Context, accountIDs []int64, from, to day.Day) ([]results.Difference, error)
 }
 
 // untrustedRoutes are the days of all accounts that cannot be trusted.
@@ -62,10 +51,9 @@ type untrustedRoutes struct {
 	clock     clock.Clock
 }
 
-// untrustedDay is such a day, and its place among them.
-type untrustedDay struct {
-	place untrustedPage
-	shown client.UntrustedDay
+// placeOf is where a day stands among those of all pages.
+func placeOf(d *untrusted.Day) untrustedPage {
+	return untrustedPage{Account: d.AccountID, Day: day.Day(d.Day), Report: d.Report, Level: d.Level, State: d.State}
 }
 
 func (a *untrustedRoutes) listUntrusted(c *gin.Context, params *client.ListUntrustedParams) (any, error) {
@@ -92,30 +80,30 @@ func (a *untrustedRoutes) listUntrusted(c *gin.Context, params *client.ListUntru
 	if err != nil {
 		return nil, err
 	}
-	var rows []untrustedDay
+	var rows []untrusted.Day
 	for _, p := range platforms {
 		of := slices.DeleteFunc(slices.Clone(accounts), func(l overview.ListedAccount) bool { return l.Media != p.Name() })
-		look := &untrustedLook{untrustedStore: a.store, platform: p, from: from, to: to, game: filter.Game, accounts: of}
-		some, err := look.find(ctx, now)
+		search := untrusted.Search{Platform: p, Accounts: of, From: from, To: to, Game: filter.Game}
+		some, err := untrusted.Find(ctx, a.store, search, now)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, some...)
 	}
-	slices.SortFunc(rows, func(x, y untrustedDay) int { return x.place.compare(y.place) })
+	slices.SortFunc(rows, func(x, y untrusted.Day) int { return placeOf(&x).compare(placeOf(&y)) })
 	if place.Day != "" {
-		rows = slices.DeleteFunc(rows, func(r untrustedDay) bool { return r.place.compare(place) <= 0 })
+		rows = slices.DeleteFunc(rows, func(r untrusted.Day) bool { return placeOf(&r).compare(place) <= 0 })
 	}
 	answer := client.UntrustedDayList{From: string(from), To: string(to), Days: []client.UntrustedDay{}}
 	switch {
 	case len(rows) > limit:
 		rows = rows[:limit]
-		answer.Next = httpapi.PageToken(rows[limit-1].place)
+		answer.Next = httpapi.PageToken(placeOf(&rows[limit-1]))
 	case next != 0:
 		answer.Next = httpapi.PageToken(untrustedPage{Account: next + 1})
 	}
 	for i := range rows {
-		answer.Days = append(answer.Days, rows[i].shown)
+		answer.Days = append(answer.Days, rows[i].UntrustedDay)
 	}
 	return answer, nil
 }
