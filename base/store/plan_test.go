@@ -336,6 +336,14 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("the log of a subtask", func(ctx context.Context) error { _, err := s.SubtaskLog(ctx, key); return err })
+	add("the calls of runs", func(ctx context.Context) error {
+		_, err := s.CallsOfRuns(ctx, task.FirstRunID(planDay))
+		return err
+	})
+	add("the calls of accounts", func(ctx context.Context) error {
+		_, err := s.CallsOfAccounts(ctx, []int64{open, planLog.RunID(3)})
+		return err
+	})
 	add("the failures of a subtask", func(ctx context.Context) error { _, err := s.Failures(ctx, key); return err })
 	add("a dead task by name", func(ctx context.Context) error { _, err := s.DeadTask(ctx, "task.7"); return err })
 	add("runs that dead subtasks are marked for", func(ctx context.Context) error {

@@ -16,44 +16,73 @@ import (
 // endColumns are the columns of run that count the subtasks of each end state.
 var endColumns = [5]task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded}
 
-// countOutcomes adds ended subtasks to their runs' counts and ends the runs whose last subtasks they were.
-func (s Outcomes) countOutcomes(tx *gorm.DB, changed []Outcome) error {
-	var runs []int64
-	var counts [][5]int // of each run, by endColumns
-	var last time.Time
-	for _, o := range changed { // by key, so each run's outcomes are together
-		i := slices.Index(endColumns[:], o.State)
-		if i < 0 {
+// tally holds the amounts that a batch of outcomes adds to a run.
+type tally struct {
+	runID  int64
+	counts [len(endColumns)]int // subtasks that ended, by endColumns
+	ended  bool                 // whether one of the counts is above 0
+	calls  int
+}
+
+// tallies sums outcomes by run, and leaves out runs to which they add nothing. last is the latest end of a subtask.
+func tallies(outcomes []Outcome) (all []tally, last time.Time) {
+	for i := range outcomes { // By key, so each run's outcomes are together.
+		o := &outcomes[i]
+		state := slices.Index(endColumns[:], o.State)
+		if state < 0 && o.Calls == 0 {
 			continue
 		}
-		if len(runs) == 0 || runs[len(runs)-1] != o.RunID {
-			runs, counts = append(runs, o.RunID), append(counts, [5]int{})
+		if len(all) == 0 || all[len(all)-1].runID != o.RunID {
+			all = append(all, tally{runID: o.RunID})
 		}
-		counts[len(counts)-1][i]++
+		of := &all[len(all)-1]
+		of.calls += o.Calls
+		if state < 0 {
+			continue
+		}
+		of.counts[state]++
+		of.ended = true
 		if o.EndedAt.After(last) {
 			last = o.EndedAt
 		}
 	}
-	if len(runs) == 0 {
+	return all, last
+}
+
+// countOutcomes adds ended subtasks and calls to their runs, and ends the runs whose last subtasks have ended.
+func (s Outcomes) countOutcomes(tx *gorm.DB, changed []Outcome) error {
+	all, last := tallies(changed)
+	if len(all) == 0 {
 		return nil
 	}
 	u := sqldb.ValueUpdate{Table: "run", Key: []string{"id"}, Columns: []string{"id"}}
-	for _, state := range endColumns {
-		column := string(state)
+	add := func(column string) {
 		u.Columns = append(u.Columns, column)
 		u.Set = append(u.Set, [2]string{column, "t." + column + " + o." + column})
 	}
-	rows := make([][]any, len(runs))
-	for i, id := range runs {
-		rows[i] = []any{id}
-		for _, n := range counts[i] {
+	for _, state := range endColumns {
+		add(string(state))
+	}
+	add("api_calls")
+	rows := make([][]any, len(all))
+	var ended []int64
+	for i, of := range all {
+		rows[i] = []any{of.runID}
+		for _, n := range of.counts {
 			rows[i] = append(rows[i], n)
+		}
+		rows[i] = append(rows[i], of.calls)
+		if of.ended {
+			ended = append(ended, of.runID)
 		}
 	}
 	if err := sqldb.UpdateByValues(s.Data, tx, u, rows); err != nil {
-		return fmt.Errorf("count the outcomes of %s: %w", plural.Count(len(runs), "run", "runs"), err)
+		return fmt.Errorf("count the outcomes of %s: %w", plural.Count(len(all), "run", "runs"), err)
 	}
-	return endRuns(tx, runs, last)
+	if len(ended) == 0 {
+		return nil
+	}
+	return endRuns(tx, ended, last)
 }
 
 // endRuns ends those of the runs that are fanned out and have all their subtasks counted. Both the last outcome and
