@@ -82,6 +82,16 @@ type AccountBindings struct {
 	Bindings   []BoundDays `json:"bindings"`
 }
 
+// AccountCalls defines model for AccountCalls.
+type AccountCalls struct {
+	Media string `json:"media"`
+
+	// Account The platform's id.
+	Account   string `json:"account"`
+	AccountID ID     `json:"account_id"`
+	Calls     Count  `json:"calls"`
+}
+
 // AccountChanges defines model for AccountChanges.
 type AccountChanges struct {
 	Account Account  `json:"account"`
@@ -734,6 +744,13 @@ type Lane struct {
 	Tasks []string `json:"tasks"`
 }
 
+// LaneCalls defines model for LaneCalls.
+type LaneCalls struct {
+	Media string `json:"media"`
+	Lane  string `json:"lane"`
+	Calls Count  `json:"calls"`
+}
+
 // LaneList defines model for LaneList.
 type LaneList struct {
 	Lanes []Lane `json:"lanes"`
@@ -788,6 +805,24 @@ type LimitLane struct {
 	Processes      int64   `json:"processes"`
 	Wanted         int64   `json:"wanted"`
 	SharePerSecond float64 `json:"share_per_second"`
+}
+
+// LimitLeft defines model for LimitLeft.
+type LimitLeft struct {
+	Media    string `json:"media"`
+	Endpoint string `json:"endpoint"`
+	Scope    string `json:"scope"`
+	Subject  string `json:"subject,omitempty,omitzero"`
+	Unit     string `json:"unit"`
+	Period   string `json:"period"`
+
+	// WindowBegan When the window began, in the calendar zone of the limit. Absent for a sliding window.
+	WindowBegan string `json:"window_began,omitempty,omitzero"`
+
+	// Allowed How much of the limit adsync uses at present.
+	Allowed int64 `json:"allowed"`
+	Used    int64 `json:"used"`
+	Left    int64 `json:"left"`
 }
 
 // LimitList defines model for LimitList.
@@ -882,6 +917,23 @@ type LimitRuleRequest struct {
 	// PenaltyMs For how long the platform refuses all calls once the limit was overrun.
 	PenaltyMs int64 `json:"penalty_ms,omitempty,omitzero"`
 	Enabled   *bool `json:"enabled,omitempty"`
+}
+
+// LimitUsage defines model for LimitUsage.
+type LimitUsage struct {
+	Since time.Time `json:"since"`
+
+	// Limits The limits of the longest periods first. Of a period the fullest limit is the first.
+	Limits []LimitLeft `json:"limits"`
+
+	// Calls The API calls of the runs, to all endpoints.
+	Calls Count       `json:"calls"`
+	Tasks []TaskCalls `json:"tasks"`
+	Lanes []LaneCalls `json:"lanes"`
+
+	// AccountsCalls How many of the calls were summed by account.
+	AccountsCalls Count          `json:"accounts_calls"`
+	Accounts      []AccountCalls `json:"accounts"`
 }
 
 // ListedAccount defines model for ListedAccount.
@@ -1413,6 +1465,15 @@ type SubtaskState string
 // Task A row that was never usable has only the fields of TaskState.
 type Task = WholeTask
 
+// TaskCalls defines model for TaskCalls.
+type TaskCalls struct {
+	Media string `json:"media"`
+	Task  string `json:"task"`
+	Lane  string `json:"lane"`
+	Runs  Count  `json:"runs"`
+	Calls Count  `json:"calls"`
+}
+
 // TaskList defines model for TaskList.
 type TaskList struct {
 	Tasks []Task `json:"tasks"`
@@ -1859,6 +1920,14 @@ type ListLimitRulesParams struct {
 	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
 }
 
+// GetLimitUsageParams defines parameters for GetLimitUsage.
+type GetLimitUsageParams struct {
+	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
+
+	// Since Counts the calls of runs made at this time or later, at most 7 days ago. The default is midnight UTC.
+	Since time.Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
+}
+
 // ListPausesParams defines parameters for ListPauses.
 type ListPausesParams struct {
 	State StopStateFilter `form:"state,omitempty" json:"state,omitempty,omitzero"`
@@ -2110,6 +2179,11 @@ func (c *Client) DeleteLimitRule(ctx context.Context, id LimitID) (DeletedLimitR
 // GetLimitRule: One limit that is configured.
 func (c *Client) GetLimitRule(ctx context.Context, id LimitID) (LimitRule, error) {
 	return call[LimitRule](ctx, c, "GET", at("/api/v1/limits/rules/{id}", id), nil, nil)
+}
+
+// GetLimitUsage: What is left of the call limits, and which tasks, lanes and accounts used them.
+func (c *Client) GetLimitUsage(ctx context.Context, params GetLimitUsageParams) (LimitUsage, error) {
+	return call[LimitUsage](ctx, c, "GET", at("/api/v1/limits/usage"), params, nil)
 }
 
 // EndLogLevel: Ends the log level order.

@@ -76,6 +76,7 @@ func TestTables_AreSafeForTerminals(t *testing.T) {
 		`{"account": {"media": "E", "external_id": "E"}, "subtasks": [{"task": "E", "lane": "E", "state": "E", "part": "E", "reason": "E"}]}`:                {"subtasks", "wait", "--account", "tulip/1"},
 		`{"account": {"media": "E", "external_id": "E"}, "late": true, "why": "E", "command": "E"}`:                                                          {"accounts", "why", "tulip/1"},
 		`{"days": [{"media": "E", "account": "E", "report": "E", "level": "E", "game": "E", "why": "E"}], "next": ""}`:                                       {"coverage", "untrusted"},
+		`{"calls": 3, "limits": [{"media": "E", "subject": "E"}], "tasks": [{"task": "E"}], "lanes": [{"lane": "E"}], "accounts": [{"account": "E"}]}`:       {"limits", "usage"},
 		`{"account": {"media": "E", "external_id": "E"}, "subtasks": []}`:                                                                                    {"subtasks", "wait", "--account", "tulip/2"},
 		`{"subtask": {"task": "E", "account": "E", "part": "E", "state": "E"}, "failures": [{"state": "E", "node": "E", "error_class": "E", "error": "E"}]}`: {"subtasks", "show", "1", "2", "3"},
 		`{"accounts": [{"external_id": "E", "name": "E", "parked": "E", "login": {"login": "E", "state": "E"}, "bindings": [{"game": "E"}]}], "next": ""}`:   {"accounts", "list"},

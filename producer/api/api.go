@@ -24,6 +24,7 @@ import (
 	"adsync/producer/api/configure"
 	"adsync/producer/binding"
 	"adsync/producer/overview"
+	"adsync/producer/usage"
 )
 
 // Producer is what the routes need of the process's producer.
@@ -72,6 +73,7 @@ type Store interface {
 	subtaskStore
 	taskStore
 	untrustedStore
+	usage.Store
 	waitStore
 }
 
@@ -139,6 +141,7 @@ func Routes(d Deps) []httpapi.Route {
 		"getAccount":          ofAccount(accounts, aboutAccounts.getAccount),
 		"getCoverage":         ofAccount(accounts, (&coverageRoutes{d.Store, accounts, d.Clock}).getCoverage),
 		"getDead":             asked(aboutDead.getDead),
+		"getLimitUsage":       asked((&usageRoutes{d.Store, d.Limits, platforms, d.Clock}).getLimitUsage),
 		"getLogLevel":         plain(aboutLogLevel.getLogLevel),
 		"getOpenAPI":          raw(getOpenAPI),
 		"getOverview":         plain((&overviewRoutes{d.Overview}).getOverview),

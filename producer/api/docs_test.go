@@ -43,7 +43,7 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Audit []client.AuditEntry `json:"audit"`
 			Next  string              `json:"next"`
 		}{},
-		`"runs":`: &struct {
+		`"runs": [`: &struct {
 			Runs []client.Run `json:"runs"`
 			Next string       `json:"next"`
 		}{},
@@ -80,6 +80,7 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Pauses []client.PausedPoint `json:"pauses"`
 		}{},
 		`"level": "debug"`:       &client.LogLevel{},
+		`"accounts_calls": `:     &client.LimitUsage{},
 		`"failures": [`:          &client.SubtaskDetail{},
 		`"late_after_seconds": `: &client.AccountWhy{},
 		`"state": "differs"`:     &client.UntrustedDayList{},

@@ -67,6 +67,7 @@ var routeRoles = []struct {
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/wait", "/api/v1/accounts/tulip/9001/wait", ""},
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/why", "/api/v1/accounts/tulip/9001/why", ""},
 	{httpapi.Viewer, "GET", "/api/v1/limits", "/api/v1/limits", ""},
+	{httpapi.Viewer, "GET", "/api/v1/limits/usage", "/api/v1/limits/usage", ""},
 	{httpapi.Operator, "POST", "/api/v1/limits/end-pause", "/api/v1/limits/end-pause", `{"scope": "all"}`},
 	{httpapi.Viewer, "GET", "/api/v1/fields", "/api/v1/fields", ""},
 	{httpapi.Admin, "PUT", "/api/v1/fields", "/api/v1/fields", `{"media": "tulip", "field": "orders", "state": "asked"}`},
