@@ -26,9 +26,11 @@ SCHEMATHESIS := $(CACHE)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 # Test programs come without debugging data: linking takes two thirds of the time, and a panic still names its lines.
 # RESULTS=DIR also writes the results of each test target to DIR/TARGET.json, one `go test -json` event per line.
 RESULTS ?=
-TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped $(if $(RESULTS),--jsonfile $(abspath $(RESULTS))/$@.json) -- -ldflags=-w
+TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped \
+	$(if $(RESULTS),--jsonfile $(abspath $(RESULTS))/$@.json) -- -ldflags=-w
 
-# Packages for which a real Kafka, MariaDB or Redis makes a difference. The slowest is first, so that others run at the same time.
+# Packages for which a real Kafka, MariaDB or Redis makes a difference. The slowest is first, so that others run at the
+# same time.
 SERVICE_PACKAGES := adsync/test/e2e adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
 	adsync/media/pull/... adsync/upkeep/... adsync/media/token/... adsync/media/field/... \
 	adsync/media/.../simulated \
@@ -71,7 +73,8 @@ lint: $(GOLANGCI) ## Check the format, vet and lint.
 	$(GOLANGCI) fmt --diff
 	$(GOLANGCI) run ./...
 
-# GOVULNDB names another copy of the database. An unreachable one is no finding, so that this may be in a chain of checks.
+# GOVULNDB names another copy of the database. An unreachable one is no finding, so that this may be in a chain of
+# checks.
 .PHONY: vulnerabilities
 vulnerabilities: $(GOVULNCHECK) ## Look for known vulnerabilities in what the program calls; needs vuln.go.dev.
 	@if output=$$($(GOVULNCHECK) ./... 2>&1); then echo "$$output"; \
@@ -132,22 +135,24 @@ test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with
 	cd test/manifests && $(TEST) -count=1 ./...
 
 .PHONY: test
-# The slowest packages begin first, so that the others run at the same time. Their tests wait, for a platform's limits or
-# a backoff, more than they compute.
-# The garbage collector runs less often than by default: it takes up to a fifth of the CPU time, and memory is available.
+# The slowest packages begin first, so that the others run at the same time. Their tests wait, for a platform's limits
+# or a backoff, more than they compute. The garbage collector runs less often than by default: it takes up to a fifth of
+# the CPU time, and memory is available.
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
 	GOGC=400 $(TEST) -p 3 -parallel 4 adsync/standalone adsync/test/e2e adsync/test/platforms ./...
 
 .PHONY: test-race
 # SQLite under the detector takes ten to thirty times as long. The whole flow, whose parts have their own tests, and the
 # packages of SQL, which the tests of producers and consumers use, would take a quarter of an hour. The simulation of
-# limits has one goroutine, and test/deploy runs processes. The other targets check properties fully; here a few of their
-# cases show how goroutines meet.
+# limits has one goroutine, and test/deploy runs processes. The other targets check properties fully; here a few of
+# their cases show how goroutines meet.
+WITHOUT_RACE := quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep
+WITHOUT_RACE := $(WITHOUT_RACE)|test/deploy|test/e2e|test/platforms|simulated
 test-race: $(GOTESTSUM) ## Run the tests of the parts with the race detector; needs a C compiler too.
-	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/(quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep|test/deploy|test/e2e|test/platforms|simulated)$$')
+	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/($(WITHOUT_RACE))$$')
 
 .PHONY: test-services
-test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, MySQL 8's dialect, and Vitess's planner.
+test-services: $(GOTESTSUM) ## Run the tests of services on real servers, MySQL 8's dialect and Vitess's planner.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
 	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- \
@@ -158,7 +163,7 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB 
 	@$(MAKE) --no-print-directory test-watch
 
 .PHONY: test-deployments
-test-deployments: $(GOTESTSUM) ## Run one flow on Redis Sentinel, Redis Cluster, the newest and oldest Kafka, a MariaDB replica.
+test-deployments: $(GOTESTSUM) ## Run one flow on each kind of Redis, Kafka and MariaDB.
 	$(GO) build -o bin/services ./test/services
 	ADSYNC_TEST_DEPLOYMENTS=1 bin/services --memory -- \
 		$(TEST) -count=1 -timeout 15m -run '^TestServers_' ./test/e2e
@@ -168,31 +173,37 @@ test-rig: $(GOTESTSUM) ## Kill, freeze and promote servers of all kinds: a test 
 	ADSYNC_TEST_RIG=1 $(TEST) -count=1 -parallel 1 -timeout 15m ./test/services/local
 
 .PHONY: drill
-drill: $(GOTESTSUM) $(PROMETHEUS) ## Play six faults of a running deployment: each is reported, and fixed by its runbook.
+drill: $(GOTESTSUM) $(PROMETHEUS) ## Play six faults of a deployment: each is reported, and its runbook fixes it.
 	$(GO) build -o bin/services ./test/services
 	PROMETHEUS=$(PROMETHEUS) bin/services -- $(TEST) -count=1 -timeout 15m ./test/drill
 
 .PHONY: test-watch
-test-watch: $(GOTESTSUM) $(PROMETHEUS) ## Check rules, boards and alerts with a real Prometheus: each alert fires and ends.
-	cd test/watch && PROMETHEUS=$(PROMETHEUS) PROMTOOL=$(dir $(PROMETHEUS))promtool $(TEST) -count=1 -parallel 8 ./... # Those that take long wait for alerts.
+# The tests that take long wait for alerts.
+test-watch: $(GOTESTSUM) $(PROMETHEUS) ## Check rules and boards with a real Prometheus: each alert fires and ends.
+	cd test/watch && PROMETHEUS=$(PROMETHEUS) PROMTOOL=$(dir $(PROMETHEUS))promtool \
+		$(TEST) -count=1 -parallel 8 ./...
 
 .PHONY: test-page
 # SHOTS=DIR keeps the pictures that it takes.
 test-page: $(GOTESTSUM) ## Check the first page in a headless Chromium, on a phone and a wide screen, light and dark.
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 || { echo "chromium is not installed; run: sudo apt-get install chromium"; exit 1; }; \
-		apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends chromium fonts-noto-cjk >/dev/null; }
+	@command -v chromium >/dev/null || { \
+		test "$$(id -u)" = 0 || { echo "chromium is not installed; run: sudo apt-get install chromium"; exit 1; }; \
+		apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+			install -q -y --no-install-recommends chromium fonts-noto-cjk >/dev/null; }
 	cd test/page && $(if $(SHOTS),ADSYNC_PAGE_SHOTS=$(abspath $(SHOTS))) $(TEST) -count=1 ./...
 
 .PHONY: pictures
 # URL=… is the address of a running standalone, if it is not the default one.
 pictures: ## Take the pictures of docs/pictures again, of a running standalone; needs Chromium, as test-page does.
-	cd test/page && ADSYNC_PAGE_PICTURES=$(abspath docs/pictures) ADSYNC_PAGE_URL=$(or $(URL),http://127.0.0.1:8080/) $(GO) test -count=1 -run TestPicture ./...
+	cd test/page && ADSYNC_PAGE_PICTURES=$(abspath docs/pictures) \
+		ADSYNC_PAGE_URL=$(or $(URL),http://127.0.0.1:8080/) $(GO) test -count=1 -run TestPicture ./...
 
-# EXAMPLES=n and SEED=n choose the requests.
+# EXAMPLES=n and SEED=n choose the requests. It needs Python's packages, and says so where they are not available.
 .PHONY: test-schema
-test-schema: build ## Send generated requests to each operation of the API of a standalone; needs Python's packages, and says so where they are not available.
+test-schema: build ## Send generated requests to each operation of the API of a standalone.
 	@if $(MAKE) --no-print-directory $(SCHEMATHESIS); \
-	then $(GO) run ./test/schema -schemathesis $(SCHEMATHESIS) $(if $(EXAMPLES),-examples $(EXAMPLES)) $(if $(SEED),-seed $(SEED)); \
+	then $(GO) run ./test/schema -schemathesis $(SCHEMATHESIS) $(if $(EXAMPLES),-examples $(EXAMPLES)) \
+		$(if $(SEED),-seed $(SEED)); \
 	else echo "NOT CHECKED: schemathesis cannot be installed"; fi
 
 .PHONY: services
@@ -274,7 +285,8 @@ bench-big: ## Measure tables of a hundred million rows: half an hour, 70 GB of d
 	bin/big $(BENCH_FLAGS)
 
 .PHONY: switches
-# SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one that has all.
+# SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one
+# that has all.
 switches: ## Remove adsync's defences, one at a time: the night of standalone finds a wrong row (SWITCH=…).
 	$(GO) build -o bin/switches ./test/switches
 	bin/switches $(if $(SWITCH),-switch $(SWITCH)) $(if $(SEED),-seed $(SEED))
