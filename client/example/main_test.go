@@ -87,5 +87,5 @@ func TestExample_PullsDaysAgain(t *testing.T) {
 	err = pullDays(t.Context(), client.New(listening.URL, ""), taskName, order, &out)
 	var problem *client.Problem
 	require.ErrorAs(t, err, &problem)
-	require.Equal(t, []client.FieldError{{Field: "accounts", Detail: `"9002" is no account of tulip that is known here`}}, problem.Errors)
+	require.Equal(t, []client.FieldError{{Field: "accounts", Detail: `"9002" is not a known account of tulip`}}, problem.Errors)
 }

@@ -79,14 +79,14 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.Contains(t, output("tasks", "show", "a.warning"), "Warning: minute")
 	require.Contains(t, output("tasks", "reload"), "The cron of a.warning is probably a mistake.\nWarning: minute")
 	require.Contains(t, errorOf(exitFailure, "tasks", "edit", name, "--cron=~ 16 * * *", "--revision=2"),
-		"somebody else has changed it")
+		"another caller has changed it")
 	file := filepath.Join(t.TempDir(), "task.json")
 	require.NoError(t,
 		os.WriteFile(file, []byte(strings.Replace(output("tasks", "show", name, "--output=json"), "~ 15 * * *",
 			"~ 17 * * *", 1)), 0o600))
 	require.Contains(t, errorOf(exitUsage, "tasks", "edit", "system.summary", "--file", file), "a task keeps its name")
 	require.Contains(t, output("tasks", "edit", name, "--file", file, "--fan-out-rate=100"), "(revision 4)")
-	require.Contains(t, errorOf(exitFailure, "tasks", "edit", name, "--file", file), "has the revision 4 by now, not 3")
+	require.Contains(t, errorOf(exitFailure, "tasks", "edit", name, "--file", file), "now has the revision 4, not 3")
 	require.Contains(t, output("tasks", "create", "--file", file, "--name=a.copy", "--after", name, "--cron="),
 		"Created a.copy: it is off (revision 1).")
 	require.Contains(t, output("tasks", "enable", "a.copy"), "it runs after "+name)
@@ -98,7 +98,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	}
 
 	require.Contains(t, errorOf(exitUsage, "tasks", "run", name, "--accounts=7000000"),
-		`accounts: "7000000" is no account of `+onePlatform+` that is known here`)
+		`accounts: "7000000" is not a known account of `+onePlatform)
 	require.Contains(t, output("tasks", "run", name, "--all", "--dry-run"), "It would be 2 subtasks of "+name+", ")
 	require.Equal(t, "There are no such runs.\n", output("runs", "list", "--task", name))
 	ran := output("tasks", "run", name, "--all", "--wait")
@@ -108,7 +108,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.Regexp(t, `(?m)^`+id+` +`+name+` +order +succeeded +\S+Z +\S+Z +2 +2 +0 +the whole scope, by otto$`,
 		output("runs", "list", "--task", name, "--state=succeeded"))
 	require.Regexp(t, `(?m)^rate +\S+ subtasks a second$`, output("runs", "show", id, "--watch"))
-	require.Contains(t, errorOf(exitFailure, "runs", "rerun", id), "Nothing of run "+id+" has failed")
+	require.Contains(t, errorOf(exitFailure, "runs", "rerun", id), "No subtask of run "+id+" has failed")
 
 	var listed struct {
 		Subtasks []struct {

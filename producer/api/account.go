@@ -27,7 +27,8 @@ func describeAccount(account settings.Account) client.Account {
 	}
 }
 
-// zoneOf is the zone of an account's days. Where it cannot be told what is known of them still can.
+// zoneOf returns the time zone of an account's days, or UTC if the account's zone is not usable: its data can still be
+// read.
 func zoneOf(account settings.Account) *time.Location {
 	zone, err := schedule.Zone(account.Timezone)
 	if err != nil {
@@ -36,10 +37,10 @@ func zoneOf(account settings.Account) *time.Location {
 	return zone
 }
 
-// anyMedia stands in a path for the platform of an account whose id alone says which it is.
+// anyMedia in a path means that the account's id alone identifies the account.
 const anyMedia = "-"
 
-// accountNames finds accounts by what callers write, and by our ids.
+// accountNames finds accounts by the names that callers write, and by our ids.
 type accountNames interface {
 	NamedAccounts(ctx context.Context, media string, names []string) (map[string]settings.Account, error)
 	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
@@ -51,7 +52,7 @@ type accountFinder struct {
 	platforms platformList
 }
 
-// example is an account as callers may write it.
+// example returns an account in the form in which callers may write it.
 func (f accountFinder) example() string {
 	if len(f.platforms) == 0 {
 		return "MEDIA/ACCOUNT"
@@ -59,7 +60,7 @@ func (f accountFinder) example() string {
 	return f.platforms[0].Name() + "/20000001"
 }
 
-// named finds the account that a name stands for; media may be empty.
+// named finds the account with this name; media may be empty.
 func (f accountFinder) named(ctx context.Context, media, name string) (account settings.Account, known bool,
 	err error) {
 	found, err := f.NamedAccounts(ctx, media, []string{name})
@@ -84,23 +85,22 @@ func (f accountFinder) inPath(c *gin.Context) (media.Platform, settings.Account,
 			return p, account, nil
 		case name == anyMedia:
 			return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound,
-				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s.", externalID,
-				f.example())
+				"%q is not a known account, or several platforms have it: want MEDIA/ACCOUNT, such as %s.", externalID, f.example())
 		}
 		return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound,
-			"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)
+			"%s has no account %q that is known here: the task %s.account_list adds accounts.", name, externalID, name)
 	}
 	return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name,
 		f.platforms.names())
 }
 
-// ofAccount answers requests about the account that their path names. P has their parameters.
+// ofAccount handles requests about the account that their path names. P has their parameters.
 func ofAccount[P any](
 	f accountFinder, answer func(c *gin.Context, params *P, platform media.Platform, account settings.Account) (any,
 		error),
 ) handler {
 	return func(op *openapi.Operation) httpapi.HandlerFunc {
-		mustTake[P](op)
+		mustHaveQuery[P](op)
 		return func(c *gin.Context) error {
 			platform, account, err := f.inPath(c)
 			if err != nil {
@@ -115,7 +115,8 @@ func ofAccount[P any](
 	}
 }
 
-// subtask finds out the key of a subtask, or refuses what of it cannot be used; of says in words what it is.
+// subtask returns the key of a subtask, or refuses the parts that are not usable. The refusal names what the caller
+// meant by the words in of, such as "a dead subtask".
 func (f accountFinder) subtask(ctx context.Context, run, account, part, of string) (key task.Key, err error) {
 	var errs httpapi.Refusals
 	key.Part = part
@@ -128,8 +129,8 @@ func (f accountFinder) subtask(ctx context.Context, run, account, part, of strin
 	return key, errs.Err()
 }
 
-// ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go
-// before the platform's; "0" is work of no account.
+// ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so a number is
+// first read as our id, then as the platform's. "0" is work without an account.
 func (f accountFinder) ofSubtask(ctx context.Context, errs *httpapi.Refusals, name string) (int64, error) {
 	id, notOurs := strconv.ParseInt(name, 10, 64)
 	if notOurs == nil {
@@ -149,7 +150,7 @@ func (f accountFinder) ofSubtask(ctx context.Context, errs *httpapi.Refusals, na
 	return id, err
 }
 
-// externalIDs returns the platforms' ids of accounts, by ours.
+// externalIDs returns the platforms' ids of accounts, by our ids.
 func (f accountFinder) externalIDs(ctx context.Context, ids []int64) (map[int64]string, error) {
 	slices.Sort(ids)
 	ids = slices.DeleteFunc(slices.Compact(ids), func(id int64) bool { return id == 0 })

@@ -19,7 +19,7 @@ import (
 	"adsync/producer/binding"
 )
 
-// accountDays is how many days of coverage the list of accounts sums up.
+// accountDays is how many days of coverage the list of accounts summarizes.
 const accountDays = 7
 
 // accountStore is what these routes need of the store.
@@ -31,7 +31,7 @@ type accountStore interface {
 	AccountBindings(ctx context.Context, accountID int64) ([]summaries.Binding, error)
 }
 
-// accountRoutes are the accounts.
+// accountRoutes serve the accounts.
 type accountRoutes struct {
 	store     accountStore
 	accounts  accountFinder
@@ -40,7 +40,7 @@ type accountRoutes struct {
 }
 
 func (a *accountRoutes) listAccounts(c *gin.Context, params *client.ListAccountsParams) (any, error) {
-	// A day has begun somewhere, and lasts elsewhere: which of them it is for an account its zone says.
+	// An account's date is UTC's, or the day before or after it: the filter covers all three.
 	today := day.Of(a.clock.Now(), time.UTC)
 	filter := overview.AccountFilter{
 		Media: params.Media, Tier: string(params.Tier), State: overview.AccountState(params.State),

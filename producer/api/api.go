@@ -1,8 +1,8 @@
 // Package api holds the operators' routes under /api/v1: tasks, orders by hand, runs, and the coverage of an account.
 //
 // Every producer serves them, also one that does not lead: reads come from the tables, and an order is a row whose run
-// the leader makes. Beside them is the callback of authorisations, /oauth/:media/callback. docs/api.md describes the
-// routes for those who call them, docs/openapi.yaml for programs.
+// the leader makes. The package also serves the callback of authorisations, /oauth/:media/callback. docs/api.md
+// describes the routes for people, docs/openapi.yaml for programs.
 package api
 
 import (
@@ -31,17 +31,17 @@ import (
 type Producer interface {
 	// Tasks returns the rows of cron_task as this process last loaded them.
 	Tasks() []producer.Task
-	// Reload reads the table again and has the changes take effect.
+	// Reload reads the table again and applies the changes.
 	Reload(ctx context.Context) error
-	// CheckTask returns what would be wrong with the row of an id if cron_task and lane held these rows.
+	// CheckTask returns the faults that the row with this id would have if cron_task and lane held these rows.
 	CheckTask(ctx context.Context, id int64, rows []settings.TaskRow, lanes []settings.Lane) ([]*config.FieldError, error)
-	// Wake makes the leader, if it is this process, look for orders at once.
+	// Wake makes this process read the orders at once if it is the leader.
 	Wake()
 }
 
 var _ Producer = (*producer.Producer)(nil)
 
-// waker makes the leader look for orders at once.
+// waker makes the leader read the orders at once.
 type waker interface{ Wake() }
 
 // databaseClock reads the time of the data database.
@@ -86,26 +86,26 @@ type Deps struct {
 	Now      func(ctx context.Context) (time.Time, error)
 	Producer Producer
 	Registry *media.Registry
-	// Platforms tell which reports and lists an account has.
+	// Platforms define the reports and lists that an account has.
 	Platforms []media.Platform
 	// Flows authorise logins, by the names of their platforms.
 	Flows map[string]*oauth.Flow
 	// Limits are those of all processes.
 	Limits Limits
-	// LogLevels keeps what processes log.
+	// LogLevels stores the temporary log level of processes.
 	LogLevels LogLevels
 	// Consumers are those of all processes.
 	Consumers Consumers
-	// Clock is that of ticks and business days.
+	// Clock is the clock of ticks and business days.
 	Clock clock.Clock
-	// Overview reads how everything stands.
+	// Overview reads the state of the whole installation.
 	Overview func(ctx context.Context) overview.Overview
-	// Why tells whether an account is late, and why.
+	// Why returns whether an account is late, and why.
 	Why func(ctx context.Context, account settings.Account) (overview.Why, error)
 }
 
-// Routes returns the routes, to be registered on a server. docs/openapi.yaml says which there are, who may call them
-// and what they take; here each operation has its handler. Each subject is in the file of its name.
+// Routes returns the routes, to be registered on a server. docs/openapi.yaml lists the operations, who may call them
+// and their parameters; this function gives each operation its handler. Each subject has a file with its name.
 func Routes(d Deps) []httpapi.Route {
 	platforms, tasks, runs, audit := platformList(d.Platforms), taskList{d.Producer}, runFinder{d.Store}, auditor{d.Store}
 	accounts := accountFinder{d.Store, platforms}
@@ -125,66 +125,66 @@ func Routes(d Deps) []httpapi.Route {
 	aboutLimits := &limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now}
 	aboutLogLevel := &logLevelRoutes{d.LogLevels, audit, d.Now}
 	handlers := map[string]handler{
-		"addTask":             sent(aboutTasks.addTask),
-		"cancelRun":           sent(aboutStops.cancelRun),
+		"addTask":             withBody(aboutTasks.addTask),
+		"cancelRun":           withBody(aboutStops.cancelRun),
 		"deleteTask":          plain(aboutTasks.deleteTask),
 		"disableTask":         plain(aboutTasks.switchTask("task.disable", false)),
-		"dropDead":            sent(aboutRedrives.dropDead),
-		"editTask":            sent(aboutTasks.editTask),
+		"dropDead":            withBody(aboutRedrives.dropDead),
+		"editTask":            withBody(aboutTasks.editTask),
 		"enableTask":          plain(aboutTasks.switchTask("task.enable", true)),
-		"endLimitPauses":      sent(aboutLimits.endLimitPauses),
+		"endLimitPauses":      withBody(aboutLimits.endLimitPauses),
 		"endLogLevel":         plain(aboutLogLevel.endLogLevel),
 		"explainAccount":      ofAccount(accounts, (&whyRoutes{d.Why}).explainAccount),
 		"explainAccountWaits": ofAccount(accounts, aboutWaits.explainAccountWaits),
-		"explainWait":         asked(aboutWaits.explainWait),
-		"fillHoles":           sent(aboutHoles.fillHoles),
+		"explainWait":         withQuery(aboutWaits.explainWait),
+		"fillHoles":           withBody(aboutHoles.fillHoles),
 		"getAccount":          ofAccount(accounts, aboutAccounts.getAccount),
 		"getCoverage":         ofAccount(accounts, (&coverageRoutes{d.Store, accounts, d.Clock}).getCoverage),
-		"getDead":             asked(aboutDead.getDead),
-		"getLimitUsage":       asked((&usageRoutes{d.Store, d.Limits, platforms, d.Clock}).getLimitUsage),
+		"getDead":             withQuery(aboutDead.getDead),
+		"getLimitUsage":       withQuery((&usageRoutes{d.Store, d.Limits, platforms, d.Clock}).getLimitUsage),
 		"getLogLevel":         plain(aboutLogLevel.getLogLevel),
 		"getOpenAPI":          raw(getOpenAPI),
 		"getOverview":         plain((&overviewRoutes{d.Overview}).getOverview),
 		"getRun":              plain(aboutRuns.getRun),
-		"getSubtask":          asked(aboutSubtasks.getSubtask),
+		"getSubtask":          withQuery(aboutSubtasks.getSubtask),
 		"getTask":             plain(aboutTasks.getTask),
-		"groupDead":           asked(aboutDead.groupDead),
-		"liftPause":           asked(aboutStops.liftPause),
-		"listAccounts":        asked(aboutAccounts.listAccounts),
+		"groupDead":           withQuery(aboutDead.groupDead),
+		"liftPause":           withQuery(aboutStops.liftPause),
+		"listAccounts":        withQuery(aboutAccounts.listAccounts),
 		"listAccountSubtasks": ofAccount(accounts, aboutSubtasks.listAccountSubtasks),
-		"listAudit":           asked((&auditRoutes{d.Store}).listAudit),
-		"listCancels":         asked(aboutStops.listCancels),
+		"listAudit":           withQuery((&auditRoutes{d.Store}).listAudit),
+		"listCancels":         withQuery(aboutStops.listCancels),
 		"listChanges":         ofAccount(accounts, (&changeRoutes{d.Store, accounts, d.Clock}).listChanges),
 		"listConsumers":       plain((&consumerRoutes{d.Consumers}).listConsumers),
-		"listDead":            asked(aboutDead.listDead),
-		"listDifferences":     asked(aboutDifferences.listDifferences),
-		"listDue":             asked(aboutSubtasks.listDue),
-		"listFields":          asked(aboutFields.listFields),
-		"listHoles":           asked(aboutHoles.listHoles),
-		"listLimits":          asked(aboutLimits.listLimits),
-		"listPauses":          asked(aboutStops.listPauses),
-		"listRuns":            asked(aboutRuns.listRuns),
-		"listRunSubtasks":     asked(aboutSubtasks.listRunSubtasks),
+		"listDead":            withQuery(aboutDead.listDead),
+		"listDifferences":     withQuery(aboutDifferences.listDifferences),
+		"listDue":             withQuery(aboutSubtasks.listDue),
+		"listFields":          withQuery(aboutFields.listFields),
+		"listHoles":           withQuery(aboutHoles.listHoles),
+		"listLimits":          withQuery(aboutLimits.listLimits),
+		"listPauses":          withQuery(aboutStops.listPauses),
+		"listRuns":            withQuery(aboutRuns.listRuns),
+		"listRunSubtasks":     withQuery(aboutSubtasks.listRunSubtasks),
 		"listTasks":           plain(aboutTasks.listTasks),
-		"listUntrusted":       asked((&untrustedRoutes{d.Store, platforms, d.Clock}).listUntrusted),
+		"listUntrusted":       withQuery((&untrustedRoutes{d.Store, platforms, d.Clock}).listUntrusted),
 		"oauthCallback":       raw((&oauthRoutes{d.Flows}).oauthCallback),
-		"orderCancel":         sent(aboutStops.orderCancel),
-		"orderPause":          sent(aboutStops.orderPause),
+		"orderCancel":         withBody(aboutStops.orderCancel),
+		"orderPause":          withBody(aboutStops.orderPause),
 		"orderRun":            aboutOrders.orderRun,
-		"putField":            sent(aboutFields.putField),
-		"putLogLevel":         sent(aboutLogLevel.putLogLevel),
-		"redriveDead":         sent(aboutRedrives.redriveDead),
+		"putField":            withBody(aboutFields.putField),
+		"putLogLevel":         withBody(aboutLogLevel.putLogLevel),
+		"redriveDead":         withBody(aboutRedrives.redriveDead),
 		"reloadTasks":         plain(aboutTasks.reloadTasks),
-		"rerunFailed":         sent(aboutRedrives.rerunFailed),
+		"rerunFailed":         withBody(aboutRedrives.rerunFailed),
 	}
 	maps.Copy(handlers, configured(d, accounts))
 	return routesOf(handlers)
 }
 
-// configured are the handlers of package configure.
+// configured returns the handlers of package configure.
 func configured(d Deps, accounts accountFinder) map[string]handler {
 	lanes := &configure.Lanes{Store: d.Store, Producer: d.Producer,
-		Medias: func() []string { return mediasOf(d.Registry) }}
+		Platforms: func() []string { return platformsOf(d.Registry) }}
 	rules := &configure.LimitRules{Store: d.Store, Platforms: d.Platforms}
 	games := &configure.Games{Store: d.Store, Clock: d.Clock}
 	bindings := &configure.Bindings{Store: d.Store, Now: d.Now, Account: func(c *gin.Context) (settings.Account, error) {
@@ -192,24 +192,24 @@ func configured(d Deps, accounts accountFinder) map[string]handler {
 		return account, err
 	}}
 	return map[string]handler{
-		"bindAccount":     sent(bindings.Bind),
+		"bindAccount":     withBody(bindings.Bind),
 		"deleteLane":      plain(lanes.Delete),
 		"deleteLimitRule": plain(rules.Delete),
-		"getGame":         asked(games.Get),
+		"getGame":         withQuery(games.Get),
 		"getLane":         plain(lanes.Get),
 		"getLimitRule":    plain(rules.Get),
 		"listBindings":    plain(bindings.List),
 		"listGames":       plain(games.List),
 		"listLanes":       plain(lanes.List),
-		"listLimitRules":  asked(rules.List),
-		"putLane":         sent(lanes.Put),
-		"putLimitRule":    sent(rules.Put),
-		"unbindAccount":   asked(bindings.Unbind),
+		"listLimitRules":  withQuery(rules.List),
+		"putLane":         withBody(lanes.Put),
+		"putLimitRule":    withBody(rules.Put),
+		"unbindAccount":   withQuery(bindings.Unbind),
 	}
 }
 
-// blaming makes a handler's error of a database that cannot do its work now an *httpapi.UnavailableError.
-func blaming(handler httpapi.HandlerFunc) httpapi.HandlerFunc {
+// unavailability returns a handler whose error is an *httpapi.UnavailableError if a database is unavailable.
+func unavailability(handler httpapi.HandlerFunc) httpapi.HandlerFunc {
 	return func(c *gin.Context) error {
 		err := handler(c)
 		if reason, unavailable := sqldb.Unavailable(err); unavailable {

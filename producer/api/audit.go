@@ -16,7 +16,7 @@ type auditStore interface {
 	ListAudit(ctx context.Context, f settings.AuditFilter) ([]settings.Audit, error)
 }
 
-// auditRoutes are the audit log.
+// auditRoutes serve the audit log.
 type auditRoutes struct{ store auditStore }
 
 func (a *auditRoutes) listAudit(c *gin.Context, params *client.ListAuditParams) (any, error) {
@@ -44,7 +44,7 @@ func (a *auditRoutes) listAudit(c *gin.Context, params *client.ListAuditParams) 
 	return client.AuditList{Audit: shown, Next: next}, nil
 }
 
-// rawJSON is a text that is JSON as it is, and any other as a string.
+// rawJSON returns a text that is JSON unchanged, and any other text as a JSON string.
 func rawJSON(text string) json.RawMessage {
 	switch {
 	case text == "":

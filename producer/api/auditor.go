@@ -14,39 +14,39 @@ import (
 	"adsync/base/store/settings"
 )
 
-// auditPatience is how long an entry is completed for after its request was given up.
-const auditPatience = 5 * time.Second
+// auditTimeout limits the time for completing an entry after the caller has disconnected.
+const auditTimeout = 5 * time.Second
 
-// auditLog takes entries of the audit log.
+// auditLog stores entries of the audit log.
 type auditLog interface {
 	AddAudit(ctx context.Context, a settings.Audit) (int64, error)
 	EndAudit(ctx context.Context, id int64, after, failure string) error
 }
 
-// auditor notes what callers do.
+// auditor records what callers do.
 type auditor struct{ auditLog }
 
-// do carries out a deed and notes it: who does what to which object, what that was before, and what it is to be
-// after. Rows of the config database note their changes themselves, see settings.Editor; this is for the data
-// database. The entry comes before the deed, for one of something that then failed misleads less than a deed without
-// an entry. It is completed by what the deed returns, unless that is nil, and by why it failed, so that what a deed
-// did before it failed is noted too. A deed that leaves everything as it was has no entry.
+// do calls apply and records it: the caller, the action, the object, and the object before and after. It is for the
+// data database; changes of the config database are recorded by the store, see settings.Editor. The entry is written
+// first: an entry of an action that then fails misleads less than an action without an entry. The entry is completed
+// with what apply returns, unless that is nil, and with its error, so that changes before an error are recorded too.
+// If before and after are equal there is no entry.
 func (a auditor) do(c *gin.Context, action, object string, before, after any,
-	deed func(ctx context.Context) (after any, err error)) error {
-	return a.doOnce(c, action, object, before, after, func(ctx context.Context, changes func() error) (any, error) {
-		if err := changes(); err != nil {
+	apply func(ctx context.Context) (after any, err error)) error {
+	return a.doOnce(c, action, object, before, after, func(ctx context.Context, begin func() error) (any, error) {
+		if err := begin(); err != nil {
 			return nil, err
 		}
-		return deed(ctx)
+		return apply(ctx)
 	})
 }
 
-// doOnce is do for a deed that first finds out whether there is anything to do: it calls changes before it changes
-// anything, as often as it likes and from several goroutines, and stops when that fails. A deed that never calls it
-// has no entry.
+// doOnce is do for an apply that first finds out whether there is anything to do. It calls begin before it changes
+// anything, any number of times and from several goroutines, and stops when begin fails. Without a call of begin
+// there is no entry.
 func (a auditor) doOnce(
 	c *gin.Context, action, object string, before, after any,
-	deed func(ctx context.Context, changes func() error) (after any, err error),
+	apply func(ctx context.Context, begin func() error) (after any, err error),
 ) error {
 	entry := settings.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object}
 	for _, v := range []struct {
@@ -64,8 +64,8 @@ func (a auditor) doOnce(
 	}
 	ctx := c.Request.Context()
 	id := int64(0)
-	result, err := deed(ctx, sync.OnceValue(func() (err error) {
-		if entry.Before != entry.After { // Else nothing changes.
+	result, err := apply(ctx, sync.OnceValue(func() (err error) {
+		if entry.Before != entry.After { // Otherwise nothing changes.
 			id, err = a.AddAudit(ctx, entry)
 		}
 		return err
@@ -76,10 +76,10 @@ func (a auditor) doOnce(
 	return errors.Join(err, a.end(c, id, action, object, result, err))
 }
 
-// end completes an entry by what a deed returned.
+// end completes an entry with what apply returned.
 func (a auditor) end(c *gin.Context, id int64, action, object string, result any, err error) error {
-	// Also when the request was given up: that is when it matters what became of it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditPatience)
+	// The entry is completed even after the caller has disconnected: then it is the only record of the outcome.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditTimeout)
 	defer cancel()
 	text, failure := "", ""
 	if result != nil {
@@ -90,8 +90,8 @@ func (a auditor) end(c *gin.Context, id int64, action, object string, result any
 		text = string(j)
 	}
 	if err != nil {
-		// The text of other errors is for the log alone.
-		failure = "it failed, or nobody knows whether it did: the log tells more under request " + httpapi.RequestID(c)
+		// The text of other errors is only for the log.
+		failure = "it failed, or its outcome is unknown: see request " + httpapi.RequestID(c) + " in the log"
 		if p, ok := errors.AsType[*httpapi.Problem](err); ok {
 			failure = p.Detail
 		}

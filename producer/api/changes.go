@@ -15,7 +15,7 @@ import (
 	"adsync/media"
 )
 
-// changesPage is the token of a page: where the one before ended.
+// changesPage is the token of a page: the end of the page before it.
 type changesPage struct {
 	Version int64  `json:"version"`
 	Level   string `json:"level"`
@@ -33,7 +33,7 @@ type changeStore interface {
 		limit int) ([]results.ConfigChange, error)
 }
 
-// changeRoutes are the changes of configuration objects.
+// changeRoutes serve the changes of configuration objects.
 type changeRoutes struct {
 	store    changeStore
 	accounts accountFinder
@@ -46,7 +46,7 @@ func (a *changeRoutes) listChanges(
 	zone := zoneOf(account)
 	var errs httpapi.Refusals
 	from, to := days(&errs, params.From, params.To, a.clock.Now(), zone, coverageDays)
-	// So are the columns: MySQL refuses to compare them with anything else.
+	// The columns are ASCII too: MySQL refuses to compare them with anything else.
 	for _, p := range [][2]string{{"level", params.Level}, {"object", params.Object}} {
 		if !isASCII(p[1]) {
 			errs.Refuse(p[0], "%q is refused: want ASCII", p[1])

@@ -12,25 +12,26 @@ import (
 	"adsync/client"
 )
 
-// Consumers tells which consumers live.
+// Consumers lists the live consumers.
 type Consumers interface {
 	List(ctx context.Context) ([]roster.Process, error)
 }
 
 var _ Consumers = (*roster.Roster)(nil)
 
-// consumerRoutes are the consumers that live.
+// consumerRoutes serve the live consumers.
 type consumerRoutes struct {
 	consumers Consumers
 }
 
 func (a *consumerRoutes) listConsumers(c *gin.Context) (any, error) {
-	living, err := a.consumers.List(c.Request.Context())
+	alive, err := a.consumers.List(c.Request.Context())
 	if err != nil {
-		return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell which consumers live: %v.", err)
+		return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "The list of consumers cannot be read from Redis: %v.",
+			err)
 	}
-	shown := make([]client.Consumer, len(living))
-	for i, p := range living {
+	shown := make([]client.Consumer, len(alive))
+	for i, p := range alive {
 		shown[i] = describeConsumer(p)
 	}
 	return client.ConsumerList{Consumers: shown}, nil

@@ -36,5 +36,5 @@ func TestConsumers_AreThoseThatLive(t *testing.T) {
 	require.NoError(t, b.redis.Close())
 	w := b.call(http.MethodGet, "/api/v1/consumers", "", viewerToken)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	require.Contains(t, b.problem(w).Detail, "Redis does not tell which consumers live")
+	require.Contains(t, b.problem(w).Detail, "The list of consumers cannot be read from Redis")
 }

@@ -32,7 +32,7 @@ type coverageStore interface {
 	UnusableValues(ctx context.Context, accountID int64, from, to day.Day) ([]results.UnusableValue, error)
 }
 
-// coverageRoutes are what is known of an account's days.
+// coverageRoutes serve the coverage of an account: the state of each of its days.
 type coverageRoutes struct {
 	store    coverageStore
 	accounts accountFinder
@@ -71,13 +71,13 @@ func (a *coverageRoutes) getCoverage(
 		nil
 }
 
-// scope is what a row of coverage is of.
+// scope identifies a row of an account's coverage.
 type scope struct {
 	report, level string
 	day           day.Day
 }
 
-// unusableOf reads the values that the rows of coverage count.
+// unusableOf reads the unusable values that the rows of coverage count.
 func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage, accountID int64, from,
 	to day.Day) (map[scope][]client.UnusableValue, error) {
 	if !slices.ContainsFunc(rows, func(r results.Coverage) bool { return r.Unusable > 0 }) {
@@ -95,28 +95,28 @@ func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage
 	return all, nil
 }
 
-// whyNoHole is why a day that was never pulled is no hole, of which nothing is ordered; "" of one that is.
+// whyNoHole returns why a day that was never pulled is not a hole, so that no run is ordered for it; "" for a hole.
 func whyNoHole(reach upkeep.Reach, account settings.Account, d day.Day, now time.Time) string {
 	zone := zoneOf(account)
 	switch first := reach.First(now, zone); {
 	case account.Parked != "":
 		return "no hole: the account is parked"
 	case !account.Bound:
-		return "no hole: the account is not bound, and nothing of it is pulled"
+		return "no hole: the account is not bound, so it is not pulled"
 	case account.Tier == settings.TierInvalid:
-		return "no hole: of accounts of the tier invalid nothing is pulled"
+		return "no hole: accounts of the tier invalid are not pulled"
 	case reach.Days == 0:
-		return "no hole: no enabled task pulls it of accounts of the tier " + account.Tier
+		return "no hole: no enabled task pulls it for accounts of the tier " + account.Tier
 	case d < first:
 		return "no hole: " + reach.Task + " reaches back to " + first.String()
 	}
 	if from := upkeep.HoleFrom(d, zone); now.Before(from) {
-		return "no hole before " + from.UTC().Format(time.RFC3339) + ": it is left to " + reach.Task + " until then"
+		return "no hole before " + from.UTC().Format(time.RFC3339) + ": until then " + reach.Task + " may still pull it"
 	}
 	return ""
 }
 
-// days reads from and to: the last n days up to that of now in a zone when they are not there.
+// days reads from and to. Without them it returns the last n days up to the day of now in a zone.
 func days(errs *httpapi.Refusals, givenFrom, givenTo string, now time.Time, zone *time.Location, n int) (from,
 	to day.Day) {
 	to = givenDay(errs, "to", givenTo, now, day.Of(now, zone))
@@ -131,7 +131,7 @@ func days(errs *httpapi.Refusals, givenFrom, givenTo string, now time.Time, zone
 	return from, to
 }
 
-// givenDay reads a day that has begun somewhere by now, or begins next; the fallback stands when there is none.
+// givenDay reads a day that has begun in some time zone, or that begins next. Without one it returns the fallback.
 func givenDay(errs *httpapi.Refusals, name, text string, now time.Time, fallback day.Day) day.Day {
 	if text == "" {
 		return fallback
@@ -144,8 +144,8 @@ func givenDay(errs *httpapi.Refusals, name, text string, now time.Time, fallback
 	return d
 }
 
-// describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and
-// cash flow, its lists and balances, of which nothing is known.
+// describeCoverage lists the rows of coverage. Days of the platform's reports and cash flow without a row are listed as
+// never pulled, and so are its lists and balances.
 func describeCoverage(platform media.Platform, rows []results.Coverage, unusable map[scope][]client.UnusableValue,
 	days []day.Day, today day.Day) []client.Coverage {
 	missing := map[scope]bool{}
@@ -163,7 +163,7 @@ func describeCoverage(platform media.Platform, rows []results.Coverage, unusable
 	}
 	if funds.Daily.Page != nil {
 		for _, d := range days {
-			// Of the present day there is no cash flow.
+			// The present day has no cash flow yet.
 			if d < today {
 				missing[scope{media.FundDailyName, media.FundLevel, d}] = true
 			}

@@ -66,7 +66,7 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	require.Equal(t, "2026-11-18", from)
 	require.Equal(t, "2026-11-20", to)
 	const pulled = "2026-11-21T10:30:00Z"
-	const noTask = "no hole: no enabled task pulls it of accounts of the tier active"
+	const noTask = "no hole: no enabled task pulls it for accounts of the tier active"
 	require.Equal(t, []coverage{
 		{Report: "report_daily", Level: "account", Day: "2026-11-18", State: "complete", RunID: "77", PulledAt: pulled,
 			Rows: 12},
@@ -156,13 +156,13 @@ func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 	// It is 18:30 of the 21st in Shanghai.
 	require.Equal(t, []string{
 		"no hole: hours reaches back to 2026-11-19", "", "",
-		"no hole before 2026-11-22T03:00:00Z: it is left to hours until then",
+		"no hole before 2026-11-22T03:00:00Z: until then hours may still pull it",
 	}, notes("9001", "report_hourly"))
 	var holes struct{ Holes, Waiting int }
 	decode(t, b.get("/api/v1/coverage/holes?media=tulip"), &holes)
 	require.Equal(t, 2, holes.Holes+holes.Waiting, "the two days without a note")
 
-	require.Equal(t, "no hole: no enabled task pulls it of accounts of the tier active", notes("9001", "report_daily")[0])
+	require.Equal(t, "no hole: no enabled task pulls it for accounts of the tier active", notes("9001", "report_daily")[0])
 	require.Equal(t, "no hole: the account is parked", notes("9002", "report_hourly")[1])
 }
 
@@ -222,9 +222,9 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"tulip/%E8%B4%A6": `tulip has no account "账" that is known here: accounts come in with the task tulip.account_list.`,
-		"tulip/9002":      `tulip has no account "9002" that is known here: accounts come in with the task tulip.account_list.`,
-		"orchid/9001":     `orchid has no account "9001" that is known here: accounts come in with the task orchid.account_list.`,
+		"tulip/%E8%B4%A6": `tulip has no account "账" that is known here: the task tulip.account_list adds accounts.`,
+		"tulip/9002":      `tulip has no account "9002" that is known here: the task tulip.account_list adds accounts.`,
+		"orchid/9001":     `orchid has no account "9001" that is known here: the task orchid.account_list adds accounts.`,
 		"facebook/9001":   `There is no media "facebook": want tulip or orchid.`,
 	} {
 		w := b.call(http.MethodGet, "/api/v1/accounts/"+path+"/coverage", "", viewerToken)

@@ -45,7 +45,7 @@ func (a *deadRoutes) describeDead(ctx context.Context, rows []dead.DeadSubtask) 
 	return all, nil
 }
 
-// deadPage is the token of a page: where the one before ended.
+// deadPage is the token of a page: the end of the page before it.
 type deadPage struct {
 	At      int64  `json:"at"` // milliseconds
 	Run     int64  `json:"run"`
@@ -71,7 +71,7 @@ type deadStore interface {
 	Glance(ctx context.Context, look func(g *storeoverview.Glance) error) error
 }
 
-// deadRoutes are the dead subtasks: what they are, and what is at stake.
+// deadRoutes serve the dead subtasks, their groups, and what is at stake.
 type deadRoutes struct {
 	store    deadStore
 	filters  deadFilters
@@ -105,7 +105,7 @@ func (a *deadRoutes) listDead(c *gin.Context, params *client.ListDeadParams) (an
 		return deadPageAt(dead.DeadPlace{At: last.DeadAt, Key: last.Key})
 	})
 	if next == "" && !end.At.IsZero() {
-		next = httpapi.PageToken(deadPageAt(end)) // It has not looked at all of them.
+		next = httpapi.PageToken(deadPageAt(end)) // The search stopped before the end.
 	}
 	shown, err := a.describeDead(ctx, rows)
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *deadRoutes) groupDead(c *gin.Context, params *client.GroupDeadParams) (
 	return answer, nil
 }
 
-// nameOfTask is what a task of dead subtasks is called.
+// nameOfTask returns the name of a task of dead subtasks.
 func (a *deadRoutes) nameOfTask(ctx context.Context, id int64) (string, error) {
 	if t, known := a.tasks.byID(id); known {
 		return t.Name, nil
@@ -172,8 +172,7 @@ func (a *deadRoutes) getDead(c *gin.Context, params *client.GetDeadParams) (any,
 	answer, err := a.detailDead(c.Request.Context(), key)
 	if errors.Is(err, sqldb.ErrNotFound) {
 		return nil, httpapi.NewProblem(http.StatusNotFound,
-			"There is no such dead subtask: the list of dead subtasks has those that there are. One that was taken up again "+
-				"is in its new run.")
+			"There is no such dead subtask: want one in the list of dead subtasks. After a redrive a subtask is in its new run.")
 	}
 	return answer, err
 }

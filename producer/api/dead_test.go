@@ -247,7 +247,7 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	require.Nil(t, dry.Seconds)
 	require.Len(t, dry.Tasks, 4)
 	require.Equal(t, "tulip.report_daily.account", dry.Tasks[0].Task, "as the task is called now")
-	require.Contains(t, dry.Tasks[2].Refused, "put it right")
+	require.Contains(t, dry.Tasks[2].Refused, "correct it")
 	require.Contains(t, dry.Tasks[3].Refused, "was deleted")
 	one := b.plan("redrive", `{"task": "tulip.adgroup.full", "dry_run": true}`, http.StatusOK)
 	require.EqualValues(t, 10, *one.Calls)
@@ -337,11 +337,11 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 		{http.MethodGet, "/api/v1/dead?taks=x", "", "taks",
 			"there is no such parameter: want after, limit, task, media, account, run, print, class, text, since, until"},
 		{http.MethodGet, "/api/v1/dead?task=x", "", "task",
-			`"x" is no task that is known here, nor one of which subtasks are dead`},
+			`"x" is not a known task, and no deleted task of this name has dead subtasks`},
 		{http.MethodGet, "/api/v1/dead?account=99999", "", "account",
-			`"99999" is no account that is known here, or one of several platforms: give media too, or tulip/20000001`},
+			`"99999" is not a known account, or several platforms have it: give media too, or tulip/20000001`},
 		{http.MethodGet, "/api/v1/dead?media=tulip&account=99999", "", "account",
-			`"99999" is no account of tulip that is known here`},
+			`"99999" is not a known account of tulip`},
 		{http.MethodGet, "/api/v1/dead?run=x", "", "run", `"x" is refused: want the id of a run`},
 		{http.MethodGet, "/api/v1/dead?since=yesterday", "", "since",
 			`"yesterday" is refused: want a time such as 2026-11-21T10:30:00Z`},
@@ -370,7 +370,7 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 		{http.MethodPost, redrive, `{"scope": "every", "class": "bug"}`, "scope",
 			`"every" is refused: want "all" for every dead subtask, or a filter`},
 		{http.MethodPost, redrive, `{"task": "x"}`, "task",
-			`"x" is no task that is known here, nor one of which subtasks are dead`},
+			`"x" is not a known task, and no deleted task of this name has dead subtasks`},
 	} {
 		require.Equal(t, []fieldError{{Field: test.field, Detail: test.detail}}, b.refused(test.method, test.path, test.body),
 			"%s %s", test.path, test.body)
@@ -429,12 +429,12 @@ func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = 5 WHERE run_id = ?",
 		run).Error)
 	require.Contains(t, refusal(rerun, http.StatusConflict),
-		"The 2 failed subtasks of this run are being taken up already: the list of the dead subtasks of run "+id(run))
+		"A redrive of the 2 failed subtasks of this run is under way: the list of the dead subtasks of run "+id(run))
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM subtask_dead").Error)
-	require.Contains(t, refusal(rerun, http.StatusConflict), "were taken up or dropped already")
+	require.Contains(t, refusal(rerun, http.StatusConflict), "were redriven or dropped already")
 	well := task.NewRunID(died.Add(time.Hour))
 	b.addRun(ledger.Run{ID: well, TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: died, CreatedAt: died})
-	require.Contains(t, refusal("/api/v1/runs/"+id(well)+"/rerun", http.StatusConflict), "Nothing of run "+id(well)+
+	require.Contains(t, refusal("/api/v1/runs/"+id(well)+"/rerun", http.StatusConflict), "No subtask of run "+id(well)+
 		" has failed: its state is succeeded.")
 	require.Contains(t, refusal("/api/v1/runs/"+plan.Tasks[0].RunID+"/rerun", http.StatusConflict), "is not made yet")
 	require.Contains(t, refusal("/api/v1/runs/7/rerun", http.StatusNotFound), `There is no run "7"`)

@@ -8,7 +8,7 @@ import (
 	"adsync/base/task"
 )
 
-// deadFilter is a choice of dead subtasks as callers write it, in a query or in a body; what is empty chooses all.
+// deadFilter chooses dead subtasks as callers write it, in a query or in a body. An empty field chooses all.
 type deadFilter struct {
 	Task    string
 	Media   string
@@ -16,13 +16,12 @@ type deadFilter struct {
 	Run     string
 	Print   string // an error print, whole
 	Class   string
-	Text    string // a piece of the error's text
+	Text    string // a part of the error's text
 	Since   time.Time
 	Until   time.Time
 }
 
-// chooses reports whether the filter leaves anything out. When something died at the latest does not count: without it
-// that is now.
+// chooses reports whether the filter excludes anything. Until does not count: without it the end is now.
 func (f deadFilter) chooses() bool {
 	f.Until = time.Time{}
 	return f != deadFilter{}
@@ -40,7 +39,7 @@ type deadFilters struct {
 	tasks    taskList
 }
 
-// resolve turns a caller's filter into the store's. What cannot be used is refused by the name of its field.
+// resolve turns a caller's filter into the store's. A refusal names the field that is wrong.
 func (a deadFilters) resolve(ctx context.Context, f deadFilter) (task.DeadFilter, error) {
 	var errs httpapi.Refusals
 	out := task.DeadFilter{Media: f.Media, Print: f.Print, Class: f.Class, Text: f.Text, Since: f.Since, Until: f.Until}
@@ -57,7 +56,7 @@ func (a deadFilters) resolve(ctx context.Context, f deadFilter) (task.DeadFilter
 			return out, err
 		}
 		if id == 0 {
-			errs.Refuse("task", "%q is no task that is known here, nor one of which subtasks are dead", f.Task)
+			errs.Refuse("task", "%q is not a known task, and no deleted task of this name has dead subtasks", f.Task)
 		}
 		out.TaskID = id
 		if media == "" {
@@ -70,17 +69,17 @@ func (a deadFilters) resolve(ctx context.Context, f deadFilter) (task.DeadFilter
 		case err != nil:
 			return out, err
 		case !known && media == "":
-			errs.Refuse("account", "%q is no account that is known here, or one of several platforms: give media too, or %s",
+			errs.Refuse("account", "%q is not a known account, or several platforms have it: give media too, or %s",
 				f.Account, a.accounts.example())
 		case !known:
-			errs.Refuse("account", "%q is no account of %s that is known here", f.Account, media)
+			errs.Refuse("account", "%q is not a known account of %s", f.Account, media)
 		}
 		out.AccountID = account.ID
 	}
 	return out, errs.Err()
 }
 
-// deadTask finds a task by name, also one that was deleted and left dead subtasks; 0 when there is none.
+// deadTask finds a task by name, also one that was deleted and left dead subtasks; the id is 0 if there is none.
 func (a deadFilters) deadTask(ctx context.Context, name string) (id int64, media string, err error) {
 	if t, known := a.tasks.named(name); known {
 		return t.ID, t.Media, nil

@@ -16,15 +16,15 @@ import (
 	"adsync/producer/overview"
 )
 
-// restsShown is how many logins whose refresh rests are listed and ended at once.
+// restsShown is how many resting logins are listed and ended at once. A login rests while its refresh is paused.
 const restsShown = 1000
 
-// chooseMedia takes the media of a request from its subject where that names it, and refuses a request that chooses
-// nothing, or two things.
+// chooseMedia sets the media of a request from its subject if the subject names it. It refuses a request that chooses
+// no media and no scope, or both, or two media.
 func chooseMedia(r *client.EndPauseRequest) error {
 	if of, id := settings.SplitName(r.Subject); of != "" {
 		if r.Scope != "" || r.Media != "" && r.Media != of {
-			return httpapi.Refused("subject", "%q is refused: want one of the media that is chosen, or its id alone", r.Subject)
+			return httpapi.Refused("subject", "%q is refused: want a subject of the chosen media, or its id alone", r.Subject)
 		}
 		r.Media, r.Subject = of, id
 	}
@@ -33,38 +33,37 @@ func chooseMedia(r *client.EndPauseRequest) error {
 	return errs.Err()
 }
 
-// takes reports whether the order is about a point.
-func takes(r *client.EndPauseRequest, endpoint, subject string) bool {
+// covers reports whether the order includes a point.
+func covers(r *client.EndPauseRequest, endpoint, subject string) bool {
 	return (r.Endpoint == "" || r.Endpoint == endpoint) && (r.Subject == "" || r.Subject == subject)
 }
 
-// pausesAreAway says what an operator can do while no process can be reached over Redis.
-func pausesAreAway(err error) *httpapi.Problem {
+// pausesUnavailable explains what an operator can do while no process can be reached over Redis.
+func pausesUnavailable(err error) *httpapi.Problem {
 	return httpapi.NewProblem(http.StatusServiceUnavailable,
-		"Redis does not answer, so nobody knows which pauses the processes hold, and they do not learn that one has ended: "+
-			"%v. "+
-			"Each pause ends without anybody at the latest media.pause_max (1h as shipped) after it was asked for. "+
-			"To end it before, have Redis answer again and repeat this order; or restart the consumers while Redis is away: "+
-			"their pauses end with them. "+
+		"Redis does not answer: the pauses that processes hold cannot be read or ended: %v. "+
+			"Each pause ends automatically at most media.pause_max (1h as shipped) after the platform asked for it. "+
+			"To end it earlier, make Redis answer again and repeat this order. "+
+			"Or restart the consumers while Redis does not answer: their pauses end with them. "+
 			"Rests of refreshes are in the database: the endpoint %s ends them without Redis.", err, overview.RefreshPoint)
 }
 
-// restOf is the rest of a login's refresh as a point at which calls are paused.
+// restOf returns the rest of a login's refresh as a paused point.
 func restOf(l *ledger.RestingLogin) client.PausedPoint {
 	return client.PausedPoint{Media: l.Media, Endpoint: overview.RefreshPoint, Scope: overview.LoginScope,
 		Subject: l.Login.Login, PausedUntil: l.Until, Times: int64(l.Tries)}
 }
 
-// chosenPauses are what an order ends.
+// chosenPauses are the pauses and rests that an order ends.
 type chosenPauses struct {
 	pauses []grant.PauseState
 	rests  []ledger.RestingLogin
-	points []client.PausedPoint // all of these
-	waits  []string             // the platforms of which subtasks that wait come due
-	states []task.State
+	points []client.PausedPoint // the pauses and the rests
+	waits  []string             // the platforms whose waiting subtasks become due
+	states []task.State         // the states of these subtasks
 }
 
-// choosePauses finds what an order takes.
+// choosePauses finds the pauses and rests that an order ends.
 func (a *limitRoutes) choosePauses(ctx context.Context, request *client.EndPauseRequest,
 	platforms []media.Platform) (*chosenPauses, error) {
 	chosen := &chosenPauses{points: []client.PausedPoint{}, states: []task.State{task.Deferred}}
@@ -77,10 +76,10 @@ func (a *limitRoutes) choosePauses(ctx context.Context, request *client.EndPause
 		if request.Endpoint != overview.RefreshPoint {
 			_, paused, err := a.limits.State(ctx, p.Name())
 			if err != nil {
-				return nil, pausesAreAway(err)
+				return nil, pausesUnavailable(err)
 			}
 			for _, s := range paused {
-				if !s.Until.IsZero() && takes(request, s.Endpoint, s.Subject) {
+				if !s.Until.IsZero() && covers(request, s.Endpoint, s.Subject) {
 					chosen.pauses, chosen.points = append(chosen.pauses, s), append(chosen.points, pauseOf(s))
 				}
 			}
@@ -90,7 +89,7 @@ func (a *limitRoutes) choosePauses(ctx context.Context, request *client.EndPause
 			return nil, err
 		}
 		for i := range resting {
-			if point := restOf(&resting[i]); takes(request, point.Endpoint, point.Subject) {
+			if point := restOf(&resting[i]); covers(request, point.Endpoint, point.Subject) {
 				chosen.rests, chosen.points = append(chosen.rests, resting[i]), append(chosen.points, point)
 			}
 		}
@@ -101,9 +100,9 @@ func (a *limitRoutes) choosePauses(ctx context.Context, request *client.EndPause
 	return chosen, nil
 }
 
-// endLimitPauses ends pauses and rests that the answers of platforms have ordered; those of operators are lifted by
-// their id. What waits for one of these waits for its moment, and knows of no end before: all that waits for a moment
-// comes due, and waits again where it has to.
+// endLimitPauses ends pauses and rests that the answers of platforms have ordered; operators' pauses are lifted by
+// their id. A subtask that waits for such a pause has only a due time, which does not change when the pause ends. So
+// every subtask of the platform that waits for a due time becomes due, and waits again if it must.
 func (a *limitRoutes) endLimitPauses(c *gin.Context, request *client.EndPauseRequest) (any, error) {
 	if err := chooseMedia(request); err != nil {
 		return nil, err
@@ -133,10 +132,10 @@ func (a *limitRoutes) endLimitPauses(c *gin.Context, request *client.EndPauseReq
 	if request.DryRun || len(chosen.points)+waiting == 0 {
 		return answer, nil
 	}
-	deed := func(ctx context.Context) (any, error) {
+	apply := func(ctx context.Context) (any, error) {
 		for _, s := range chosen.pauses {
 			if err := a.limits.EndPause(ctx, s); err != nil {
-				return nil, pausesAreAway(err)
+				return nil, pausesUnavailable(err)
 			}
 		}
 		for i := range chosen.rests {
@@ -156,7 +155,7 @@ func (a *limitRoutes) endLimitPauses(c *gin.Context, request *client.EndPauseReq
 		return gin.H{"request": request, "subtasks": ended}, nil
 	}
 	before := gin.H{"pauses": chosen.points, "subtasks": waiting}
-	if err := a.audit.do(c, "limits.end_pause", "limits", before, gin.H{"request": request}, deed); err != nil {
+	if err := a.audit.do(c, "limits.end_pause", "limits", before, gin.H{"request": request}, apply); err != nil {
 		return nil, err
 	}
 	return answer, nil

@@ -6,7 +6,7 @@ import (
 	"adsync/base/store/dead"
 )
 
-// estimate returns how many calls and seconds n subtasks cost at a pace, and at a rate if that is not 0; nil = unknown.
+// estimate returns how many calls and seconds n subtasks take at a pace, and at a rate if that is not 0. nil = unknown.
 func estimate(n int64, rate int, pace dead.Pace) (calls, seconds *int64) {
 	if pace.Calls >= 0 {
 		calls = new(int64(math.Ceil(float64(n) * pace.Calls)))
@@ -32,7 +32,7 @@ func sum(x, y *int64) *int64 {
 	return new(*x + *y)
 }
 
-// longer returns the longer of two estimated times of work that goes on at the same time; nil = unknown.
+// longer returns the longer of two estimated times of work that runs at the same time; nil = unknown.
 func longer(x, y *int64) *int64 {
 	if x == nil || y == nil {
 		return nil

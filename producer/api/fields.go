@@ -17,8 +17,8 @@ import (
 	"adsync/media/field"
 )
 
-// fieldTrying is the state of a field that is asked for and that its platform has not accepted yet: pulls do not ask
-// for it.
+// fieldTrying is the state of a field that an operator requested and that its platform has not accepted yet: pulls do
+// not request it.
 const fieldTrying = "trying"
 
 func fieldStateOf(r settings.ReportField) string {
@@ -34,7 +34,7 @@ type fieldStore interface {
 	PutReportField(ctx context.Context, actor string, f settings.ReportField, more ...settings.ReportField) error
 }
 
-// fieldRoutes are the fields of the platforms' reports.
+// fieldRoutes serve the fields of the platforms' reports.
 type fieldRoutes struct {
 	store     fieldStore
 	platforms platformList
@@ -60,8 +60,8 @@ func (a *fieldRoutes) listFields(c *gin.Context, params *client.ListFieldsParams
 	return client.FieldList{Fields: shown}, nil
 }
 
-// fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports
-// speaks of.
+// fieldsOf lists the rows of a platform's fields, and the fields that its package requests and that have no row for all
+// reports.
 func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]client.Field, error) {
 	rows, err := a.store.ReportFields(c.Request.Context(), p.Name())
 	if err != nil {
@@ -69,16 +69,16 @@ func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]client.Field
 	}
 	metrics := metricsOf(p)
 	var all []client.Field
-	spoken := map[string]bool{}
+	overridden := map[string]bool{} // by a row for all reports
 	for _, r := range rows {
-		spoken[r.Field] = spoken[r.Field] || r.Report == "" && r.Level == ""
+		overridden[r.Field] = overridden[r.Field] || r.Report == "" && r.Level == ""
 		all = append(all, client.Field{
 			Media: r.Media, Field: r.Field, Report: r.Report, Level: r.Level, State: fieldStateOf(r), Metric: metrics[r.Field],
 			Reason: r.Reason, Note: r.TrialNote, By: r.ChangedBy, RetiredAt: r.RetiredAt.Time, UpdatedAt: r.UpdatedAt.Time,
 		})
 	}
 	for name, metric := range metrics {
-		if !spoken[name] {
+		if !overridden[name] {
 			all = append(all, client.Field{Media: p.Name(), Field: name, State: string(settings.FieldAsked), Metric: metric})
 		}
 	}
@@ -89,7 +89,7 @@ func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]client.Field
 	return all, nil
 }
 
-// metricsOf returns what each field of a platform's package becomes.
+// metricsOf returns the metric of each field of a platform's package.
 func metricsOf(p media.Platform) map[string]string {
 	metrics := map[string]string{}
 	for _, r := range p.Reports() {
@@ -134,29 +134,29 @@ func (a *fieldRoutes) putField(c *gin.Context, request *client.FieldRequest) (an
 	at := slices.IndexFunc(all, func(f client.Field) bool {
 		return f.Field == row.Field && f.Report == row.Report && f.Level == row.Level
 	})
-	if at < 0 { // Somebody has covered it with another since.
+	if at < 0 { // Another caller has replaced the row since.
 		return nil, httpapi.NewProblem(http.StatusConflict,
-			"The field %s of %s was changed by somebody else at the same moment: look at it again.",
+			"Another caller changed the field %s of %s at the same time: read it again.",
 			row.Field, row.Media)
 	}
 	return all[at], nil
 }
 
-// fieldsAddedMax is how many fields that no package names may be asked for of a report: each is tried with a call,
-// and makes all answers larger.
+// fieldsAddedMax is how many fields a report may have in addition to those of the platform's package: each is tried
+// with a call, and makes all answers larger.
 const fieldsAddedMax = 20
 
-// checkFieldCount refuses one more field than reports may have in addition to those of the platform's package.
+// checkFieldCount refuses a field above fieldsAddedMax.
 func checkFieldCount(rows []settings.ReportField, p media.Platform, row settings.ReportField) error {
 	metrics := metricsOf(p)
 	if _, known := metrics[row.Field]; known || row.State != settings.FieldAsked {
 		return nil
 	}
-	meets := func(one, other string) bool { return one == "" || other == "" || one == other }
+	overlap := func(one, other string) bool { return one == "" || other == "" || one == other }
 	added := map[string]bool{}
 	for _, r := range rows {
 		if _, known := metrics[r.Field]; !known && r.State == settings.FieldAsked && r.Field != row.Field &&
-			meets(r.Report, row.Report) && meets(r.Level, row.Level) {
+			overlap(r.Report, row.Report) && overlap(r.Level, row.Level) {
 			added[r.Field] = true
 		}
 	}
@@ -164,6 +164,6 @@ func checkFieldCount(rows []settings.ReportField, p media.Platform, row settings
 		return nil
 	}
 	return httpapi.Refused("field",
-		"%d fields are asked for in addition to those of the package already, and no more fit: switch one off first",
+		"the report already has %d fields in addition to those of the package, the maximum: switch one off first",
 		len(added))
 }

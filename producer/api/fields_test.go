@@ -176,7 +176,7 @@ func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
 		require.Equal(t, http.StatusOK, put(fmt.Sprintf("invented_%d", i), "", "asked"))
 	}
 	require.Equal(t, []httpapi.FieldError{{Field: "field",
-		Detail: "20 fields are asked for in addition to those of the package already, and no more fit: switch one off " +
+		Detail: "the report already has 20 fields in addition to those of the package, the maximum: switch one off " +
 			"first"}},
 		b.refused(http.MethodPut, "/api/v1/fields",
 			`{"media": "tulip", "field": "one_more", "report": "report_daily", "state": "asked"}`))

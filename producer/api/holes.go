@@ -24,7 +24,7 @@ type holeStore interface {
 	TaskPace(ctx context.Context, taskID int64) (dead.Pace, error)
 }
 
-// holeRoutes are what coverage lacks.
+// holeRoutes serve the holes: the days that coverage lacks.
 type holeRoutes struct {
 	store     holeStore
 	platforms platformList
@@ -34,7 +34,7 @@ type holeRoutes struct {
 	clock     clock.Clock
 }
 
-// listHoles tells what coverage lacks: the dry run of fillHoles.
+// listHoles returns what coverage lacks. It is the dry run of fillHoles.
 func (a *holeRoutes) listHoles(c *gin.Context, params *client.ListHolesParams) (any, error) {
 	platforms, err := a.platforms.named(params.Media)
 	if err != nil {
@@ -57,10 +57,10 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *client.FillRequest) (any
 		return nil, err
 	}
 	var answer *client.Holes
-	deed := func(ctx context.Context, changes func() error) (any, error) {
-		// Also when one platform's holes cannot be told: the others' are ordered.
+	apply := func(ctx context.Context, begin func() error) (any, error) {
+		// If the search fails for one platform, the runs for the others are still ordered.
 		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: int(request.MaxSubtasks),
-			By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
+			By: httpapi.CallerOf(c).Name, Order: true, Ordering: begin})
 		if answer.Ordered > 0 {
 			a.producer.Wake()
 		}
@@ -71,7 +71,7 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *client.FillRequest) (any
 		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, err
 	}
 	if err := a.audit.doOnce(c, "coverage.fill", settings.AuditCoverage, nil, gin.H{"request": request},
-		deed); err != nil {
+		apply); err != nil {
 		return nil, err
 	}
 	if answer.Ordered > 0 {
@@ -81,13 +81,13 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *client.FillRequest) (any
 	return answer, nil
 }
 
-// fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it
-// has what was found and ordered all the same.
+// fill finds the holes of platforms and orders runs for them if the options say so. The answer is never nil: with an
+// error it has what was found and ordered despite the error.
 func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*client.Holes,
 	error) {
 	answer := &client.Holes{EstimatedCalls: new(int64), EstimatedSeconds: new(int64), Tasks: []client.HolesTask{}}
 	found := make([][]upkeep.Filling, len(platforms))
-	var group errgroup.Group // Without a common context: an order of one platform does not end with another's.
+	var group errgroup.Group // It has no context: a platform's error does not stop the others.
 	for i, p := range platforms {
 		group.Go(func() (err error) {
 			found[i], err = upkeep.Fill(ctx, a.store, p, a.clock.Now(), o)
@@ -119,7 +119,7 @@ func (a *holeRoutes) describeFilling(ctx context.Context, platform string, f upk
 	if err != nil {
 		return j, err
 	}
-	t, _ := a.tasks.runnable(f.TaskID) // Without a rate if nobody knows it.
+	t, _ := a.tasks.runnable(f.TaskID) // An unusable task has no rate.
 	j.EstimatedCalls, j.EstimatedSeconds = estimate(int64(f.Subtasks), t.FanOutRate, pace)
 	return j, nil
 }
@@ -133,7 +133,7 @@ func addFilling(h *client.Holes, j client.HolesTask) {
 	if j.Subtasks == 0 {
 		return
 	}
-	// The runs go side by side.
+	// The runs work at the same time.
 	h.EstimatedCalls, h.EstimatedSeconds = sum(h.EstimatedCalls, j.EstimatedCalls),
 		longer(h.EstimatedSeconds, j.EstimatedSeconds)
 }

@@ -104,7 +104,7 @@ func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
 	require.Equal(t, 1, b.producer.woken, "the order does not wait for the next round")
 	entry := b.audit()[0]
 	require.Contains(t, entry.After, `"run_ids":["`+id(orderOf(t, b).RunID)+`"]`)
-	require.Contains(t, entry.Error, "the log tells more under request")
+	require.Contains(t, entry.Error, "its outcome is unknown: see request")
 }
 
 func orderOf(t *testing.T, b *bench) ledger.RunOrder {

@@ -41,7 +41,7 @@ func TestLanes_AreShownWithTheirTasks(t *testing.T) {
 	for _, path := range []string{tulipLane, lanesPath + "/*/Normal"} {
 		w := b.call(http.MethodGet, path, "", viewerToken)
 		require.Equal(t, http.StatusNotFound, w.Code)
-		require.Contains(t, b.problem(w).Detail, "the list of lanes has those that there are")
+		require.Contains(t, b.problem(w).Detail, "want one in the list of lanes")
 	}
 }
 
@@ -74,7 +74,7 @@ func TestLane_ThatIsInUseIsNotDeleted(t *testing.T) {
 	w := b.call(http.MethodDelete, normalLane, "", adminToken)
 	require.Equal(t, http.StatusConflict, w.Code)
 	require.Equal(t,
-		"Tasks travel on this lane: tulip.report_daily.account. Give them another lane first, or delete them.",
+		"Tasks use this lane: tulip.report_daily.account. Give them another lane first, or delete them.",
 		b.problem(w).Detail)
 
 	b.addRun(ledger.Run{ID: 100, TaskID: 1, TaskName: "t", State: task.RunRunning, Total: new(int64(5)),
@@ -82,7 +82,7 @@ func TestLane_ThatIsInUseIsNotDeleted(t *testing.T) {
 	offline := lanesPath + "/*/offline"
 	w = b.call(http.MethodDelete, offline, "", adminToken)
 	require.Equal(t, http.StatusConflict, w.Code)
-	require.Equal(t, "The run 100 of the task t travels on this lane and is still open: wait for its end, or cancel it.",
+	require.Equal(t, "The run 100 of the task t uses this lane and is still open: wait for its end, or cancel it.",
 		b.problem(w).Detail)
 	b.lane(http.MethodPut, lanesPath+"/tulip/offline", `{"pool_size": 1}`)
 	b.lane(http.MethodDelete, offline, "")

@@ -16,7 +16,7 @@ import (
 	"adsync/client"
 )
 
-// Limits tells how the call limits stand.
+// Limits reads the state of the call limits, and ends pauses.
 type Limits interface {
 	State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error)
 	// EndPause ends a pause in all processes.
@@ -24,6 +24,9 @@ type Limits interface {
 }
 
 var _ Limits = (*ratelimit.Waiter)(nil)
+
+// limitsUnknown begins the explanation of an error of Redis.
+const limitsUnknown = "The state of the limits cannot be read from Redis: "
 
 // limitStore is what these routes need of the store.
 type limitStore interface {
@@ -33,7 +36,7 @@ type limitStore interface {
 	EndWaits(ctx context.Context, media string, states []task.State, now time.Time) (ended int, err error)
 }
 
-// limitRoutes are the call limits, and the pauses that platforms have asked for.
+// limitRoutes serve the call limits, and the pauses that platforms have asked for.
 type limitRoutes struct {
 	store     limitStore
 	limits    Limits
@@ -52,7 +55,7 @@ func (a *limitRoutes) listLimits(c *gin.Context, params *client.ListLimitsParams
 	for _, p := range platforms {
 		states, paused, err := a.limits.State(c.Request.Context(), p.Name())
 		if err != nil {
-			return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell how the limits stand: %v.", err)
+			return nil, httpapi.NewProblem(http.StatusServiceUnavailable, limitsUnknown+"%v.", err)
 		}
 		for _, s := range states {
 			limits = append(limits, limitOf(s))

@@ -282,7 +282,7 @@ func TestLimits_EndingAPauseWithoutRedisSaysWhatToDo(t *testing.T) {
 	require.NoError(t, b.redis.Close())
 	w := b.post("/api/v1/limits/end-pause", `{"media": "tulip"}`)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	for _, says := range []string{"at the latest media.pause_max", "have Redis answer again and repeat this order",
+	for _, says := range []string{"at most media.pause_max", "make Redis answer again and repeat this order",
 		"restart the consumers"} {
 		require.Contains(t, w.Body.String(), says)
 	}

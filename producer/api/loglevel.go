@@ -12,9 +12,9 @@ import (
 	"adsync/client"
 )
 
-// LogLevels keeps the order of what processes log.
+// LogLevels stores the order that changes the processes' log level for a time.
 type LogLevels interface {
-	Put(ctx context.Context, order loglevel.Order, lasts time.Duration) error
+	Put(ctx context.Context, order loglevel.Order, duration time.Duration) error
 	End(ctx context.Context) error
 	Current(ctx context.Context) (loglevel.Order, time.Duration, error)
 }
@@ -23,14 +23,14 @@ var _ LogLevels = (*loglevel.Orders)(nil)
 
 const logLevelDefault = 15 * time.Minute
 
-// logLevelRoutes are what processes log.
+// logLevelRoutes serve the temporary log level of processes.
 type logLevelRoutes struct {
 	levels LogLevels
 	audit  auditor
 	now    databaseClock
 }
 
-// logLevelOf is an order that lasts for so long yet.
+// logLevelOf returns an order with its end; left is the time until then.
 func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (client.LogLevel,
 	error) {
 	j := client.LogLevel{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
@@ -47,27 +47,27 @@ func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, l
 func (a *logLevelRoutes) getLogLevel(c *gin.Context) (any, error) {
 	order, left, err := a.levels.Current(c.Request.Context())
 	if err != nil {
-		return nil, withoutRedis(err)
+		return nil, redisUnavailable(err)
 	}
 	return a.logLevelOf(c.Request.Context(), order, left)
 }
 
 func (a *logLevelRoutes) putLogLevel(c *gin.Context, request *client.LogLevelRequest) (any, error) {
-	lasts := logLevelDefault
+	duration := logLevelDefault
 	if request.ForSeconds != nil {
-		lasts = time.Duration(*request.ForSeconds) * time.Second
+		duration = time.Duration(*request.ForSeconds) * time.Second
 	}
 	order := loglevel.Order{Level: request.Level, Role: request.Role, Node: request.Node, By: httpapi.CallerOf(c).Name}
-	after, err := a.logLevelOf(c.Request.Context(), order, lasts)
+	after, err := a.logLevelOf(c.Request.Context(), order, duration)
 	if err != nil {
 		return nil, err
 	}
 	err = a.auditedLogLevel(c, "log_level.put", after,
-		func(ctx context.Context) error { return a.levels.Put(ctx, order, lasts) })
+		func(ctx context.Context) error { return a.levels.Put(ctx, order, duration) })
 	if err != nil {
 		return nil, err
 	}
-	return a.logLevelOf(c.Request.Context(), order, lasts)
+	return a.logLevelOf(c.Request.Context(), order, duration)
 }
 
 func (a *logLevelRoutes) endLogLevel(c *gin.Context) (any, error) {
@@ -77,12 +77,12 @@ func (a *logLevelRoutes) endLogLevel(c *gin.Context) (any, error) {
 	return client.LogLevel{}, nil
 }
 
-// auditedLogLevel carries out a deed on the order and notes it, with the order that there was.
+// auditedLogLevel changes the order with apply and records that, with the order before.
 func (a *logLevelRoutes) auditedLogLevel(c *gin.Context, action string, after any,
-	deed func(ctx context.Context) error) error {
+	apply func(ctx context.Context) error) error {
 	order, left, err := a.levels.Current(c.Request.Context())
 	if err != nil {
-		return withoutRedis(err)
+		return redisUnavailable(err)
 	}
 	var before any
 	if order != (loglevel.Order{}) {
@@ -91,15 +91,15 @@ func (a *logLevelRoutes) auditedLogLevel(c *gin.Context, action string, after an
 		}
 	}
 	return a.audit.do(c, action, "log_level", before, after, func(ctx context.Context) (any, error) {
-		if err := deed(ctx); err != nil {
-			return nil, withoutRedis(err)
+		if err := apply(ctx); err != nil {
+			return nil, redisUnavailable(err)
 		}
 		return nil, nil
 	})
 }
 
-func withoutRedis(err error) error {
+func redisUnavailable(err error) error {
 	return httpapi.NewProblem(http.StatusServiceUnavailable,
-		"Redis, by which processes are told, does not answer: %v. A restart with log.level changes a process without it.",
-		err)
+		"Redis, which carries the log level to the processes, does not answer: %v. Without Redis, restart a process with "+
+			"log.level.", err)
 }

@@ -18,7 +18,7 @@ const callbackAccountsMax = 200
 const callbackStyle = `body{font:16px/1.5 sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem}` +
 	`code,pre{background:#eee;padding:.1rem .3rem}td,th{text-align:left;padding-right:1.5rem}`
 
-// callbackPage is what the person who has authorised a login sees. It shows no secrets.
+// callbackPage is the page for the person who has authorised a login. It shows no secrets.
 var callbackPage = mustPage(httpapi.NewHTML(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>adsync: {{.Title}}</title>
@@ -28,13 +28,14 @@ var callbackPage = mustPage(httpapi.NewHTML(`<!doctype html>
 {{if .Problem}}<p>{{.Problem}}</p>{{else}}
 <p>{{.Media}} has given access to <b>{{.Name}}</b>, which reaches {{.Total}} accounts. {{.Note}}</p>
 <table><tr><th>account</th><th>name</th><th></th></tr>
-{{range .Accounts}}<tr><td>{{.ExternalID}}</td><td>{{.Name}}</td><td>{{if .Bound}}pulled{{else}}not pulled{{end}}</td></tr>
+{{range .Accounts}}<tr><td>{{.ExternalID}}</td><td>{{.Name}}</td>`+
+	`<td>{{if .Bound}}pulled{{else}}not pulled{{end}}</td></tr>
 {{end}}</table>
 {{if .More}}<p>and {{.More}} more.</p>{{end}}
-<p>What is new here is not pulled until it is bound to a game:</p>
+<p>A new account is not pulled until it is bound to a game:</p>
 <pre>adsync bind {{.Media}} --app-id {{.AppID}} --login {{.Login}} --accounts all --game CODE --os ios</pre>
-<p>binds all accounts that have no game yet; name some with <code>--accounts ID,ID</code>.</p>
-{{end}}<p>This page can be closed.</p>
+<p>This binds all accounts that have no game yet. To bind only some, name them: <code>--accounts ID,ID</code>.</p>
+{{end}}<p>You can close this page.</p>
 </body></html>
 `, callbackStyle, "", nil))
 
@@ -51,35 +52,35 @@ type callbackView struct {
 	Total, More                                     int
 }
 
-// oauthRoutes are where platforms send the browsers of those who authorise logins.
+// oauthRoutes serve the callback of authorisations.
 type oauthRoutes struct {
 	flows map[string]*oauth.Flow // by the names of their platforms
 }
 
-// oauthCallback is where a platform sends the browser of a person who has authorised a login. It needs no token of
-// ours: the state says who asked.
+// oauthCallback serves the address to which a platform sends the browser of a person who has authorised a login. It
+// needs no API token: the state identifies the authorisation.
 func (a *oauthRoutes) oauthCallback(c *gin.Context) error {
 	media := c.Param("media")
 	flow, ok := a.flows[media]
 	if !ok {
-		return callbackProblem(c, http.StatusNotFound, "There is no media of this name here.")
+		return callbackProblem(c, http.StatusNotFound, "There is no media with this name.")
 	}
 	query := c.Request.URL.Query()
 	for _, name := range []string{"state", flow.CodeParameter()} {
 		if len(query[name]) > 1 {
 			return callbackProblem(c, http.StatusBadRequest, "The address has "+name+
-				" twice, and one of the two is not the platform's. Open the address that adsync bind printed again.")
+				" twice, so one of the two is not from the platform. Open the address that adsync bind printed again.")
 		}
 	}
 	state, code := secret.NewText(query.Get("state")), secret.NewText(query.Get(flow.CodeParameter()))
 	switch {
 	case state.IsZero():
 		return callbackProblem(c, http.StatusBadRequest,
-			"The address has no state: open the one that adsync bind prints, not this one.")
+			"The address has no state: open the address that adsync bind prints instead.")
 	case code.IsZero():
 		return callbackProblem(c, http.StatusBadRequest,
-			"The platform has sent no code: the authorisation was refused or broken off. The address that adsync bind printed "+
-				"can be opened again.")
+			"The platform has sent no code: the authorisation was refused or not completed. To try again, open the address "+
+				"that adsync bind printed.")
 	}
 	found, err := flow.Complete(c.Request.Context(), state, code)
 	if refusal, ok := errors.AsType[*oauth.Refusal](err); ok {

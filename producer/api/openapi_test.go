@@ -200,7 +200,7 @@ func TestCallback_AnswersWithAPage(t *testing.T) {
 	t.Parallel()
 	w := setup(t).call(http.MethodGet, "/oauth/paper/callback?state=x&code=y", "", "")
 	require.Equal(t, http.StatusNotFound, w.Code)
-	require.Contains(t, w.Body.String(), "There is no media of this name here.")
+	require.Contains(t, w.Body.String(), "There is no media with this name.")
 }
 
 func TestOpenAPI_IsServed(t *testing.T) {

@@ -26,14 +26,14 @@ import (
 	"adsync/producer"
 )
 
-// accountErrorsMax is how many accounts of one order are named as refused.
+// accountErrorsMax is how many refused accounts of one order the answer names.
 const accountErrorsMax = 20
 
-// aheadOfUTC is how far the earliest time zone is ahead.
+// aheadOfUTC is how far the earliest time zone is ahead of UTC.
 const aheadOfUTC = 14 * time.Hour
 
-// checkScope refuses an order that is narrowed down by nothing unless its scope is "all": a filter that was lost on the
-// way must not become everything.
+// checkScope refuses an order that nothing narrows down, unless its scope is "all": an order that has lost its filter
+// must not apply to everything.
 func checkScope(errs *httpapi.Refusals, scope string, narrowed bool, by, whole string) {
 	switch {
 	case scope != "" && narrowed:
@@ -48,11 +48,11 @@ func checkOrderFields(r *client.OrderRequest) error {
 	var errs httpapi.Refusals
 	checkScope(&errs, r.Scope, len(r.Accounts) > 0, "accounts", "the task's whole scope")
 	if r.Confirm && len(r.Accounts) == 0 {
-		errs.Refuse("confirm", "needs accounts: name those whose answers are to be believed")
+		errs.Refuse("confirm", "needs accounts: name the accounts whose answers are to be stored without question")
 	}
 	valid := true
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
-		// How far ahead an order may go its task says.
+		// The task limits how far ahead an order may go; checkOrder tests that.
 		if _, err := day.GivenAhead(d.value, clock.System{}.Now()); d.value != "" && err != nil {
 			errs.Refuse(d.field, "%q is refused: %s", d.value, err)
 			valid = false
@@ -69,9 +69,9 @@ func checkOrderFields(r *client.OrderRequest) error {
 	return errs.Err()
 }
 
-// orderWork is what an order comes to.
+// orderWork is the work that an order makes.
 type orderWork struct {
-	accounts []int64 // our ids of those that it names
+	accounts []int64 // our ids of the accounts that it names
 	subtasks int64
 }
 
@@ -84,7 +84,7 @@ type orderStore interface {
 	ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error)
 }
 
-// orderRoutes are the orders of runs by hand.
+// orderRoutes serve the orders of runs by hand.
 type orderRoutes struct {
 	store    orderStore
 	tasks    taskList
@@ -107,13 +107,13 @@ func (a *orderRoutes) orderRun(op *openapi.Operation) httpapi.HandlerFunc {
 		if err := checkOrderFields(&request); err != nil {
 			return err
 		}
-		return a.takeOrder(c, t, &request)
+		return a.placeOrder(c, t, &request)
 	}
 }
 
-// takeOrder writes an order of a task, or answers what it would come to.
-func (a *orderRoutes) takeOrder(c *gin.Context, t producer.Task, request *client.OrderRequest) error {
-	// One order, one set of accounts: whoever names an account twice means it once.
+// placeOrder writes an order of a task. For a dry run it only answers with the work that the order would make.
+func (a *orderRoutes) placeOrder(c *gin.Context, t producer.Task, request *client.OrderRequest) error {
+	// The accounts are a set: an account that is named twice counts once.
 	slices.Sort(request.Accounts)
 	request.Accounts = slices.Compact(request.Accounts)
 
@@ -134,10 +134,10 @@ func (a *orderRoutes) takeOrder(c *gin.Context, t producer.Task, request *client
 		From: string(order.From), To: string(order.To), Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By,
 		OrderedAt: now,
 	}
-	deed := func(ctx context.Context) (any, error) {
+	apply := func(ctx context.Context) (any, error) {
 		return nil, a.store.AddOrder(ctx, ledger.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
 	}
-	if err := a.audit.do(c, "task.run", settings.AuditTasks+"/"+t.Name, nil, answer, deed); err != nil {
+	if err := a.audit.do(c, "task.run", settings.AuditTasks+"/"+t.Name, nil, answer, apply); err != nil {
 		return err
 	}
 	a.producer.Wake()
@@ -161,13 +161,13 @@ func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request *cli
 	return nil
 }
 
-// checkOrder plans the order as the leader will, so that what cannot work is refused before anything is written.
+// checkOrder plans the order as the leader will, so that an order that cannot work is refused before it is written.
 func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *client.OrderRequest, order task.Order,
 	now time.Time) (work orderWork, err error) {
 	if !t.Usable {
 		p := httpapi.NewProblem(http.StatusConflict,
-			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then have "+
-				"the tasks reloaded.", t.Name)
+			"The row of task %s is not usable, and this process knows no earlier good version of it: correct the fields that "+
+				"errors names, then reload the tasks.", t.Name)
 		for _, e := range t.Errors {
 			p.Errors = append(p.Errors, httpapi.FieldError{Field: e.Key, Detail: strings.TrimPrefix(e.Error(), e.Key+": ")})
 		}
@@ -181,8 +181,8 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 		return work, httpapi.Refused("accounts", `this task does not work on accounts: order it with "scope": "all"`)
 	}
 	if latest := day.Of(now.Add(aheadOfUTC), time.UTC); order.To > latest {
-		return work, httpapi.Refused("to", "%s is refused: want a day up to %s: no account has a later one yet", order.To,
-			latest)
+		return work, httpapi.Refused("to", "%s is refused: want a day up to %s, the latest that has begun for any account",
+			order.To, latest)
 	}
 	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
 	switch handler.Target {
@@ -212,7 +212,7 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 	return work, err
 }
 
-// checkAccounts returns what an order of the named accounts comes to, or what is wrong with which of them.
+// checkAccounts returns the work of an order of the named accounts, or refuses the accounts that cannot be pulled.
 func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan,
 	externalIDs []string) (work orderWork, err error) {
 	accounts, err := a.store.NamedAccounts(ctx, t.Media, externalIDs)
@@ -227,13 +227,13 @@ func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handle
 		_, zoneErr := schedule.Zone(account.Timezone)
 		switch {
 		case !known:
-			refuse("%q is no account of %s that is known here", externalID, t.Media)
+			refuse("%q is not a known account of %s", externalID, t.Media)
 		case !account.Bound:
-			refuse("%q is not bound: nothing of it is pulled until adsync bind account binds it", externalID)
+			refuse("%q is not bound: it is not pulled until adsync bind account binds it", externalID)
 		case account.Parked != "":
-			refuse("%q is parked (%s): nothing of it is pulled until that is put right", externalID, account.Parked)
+			refuse("%q is parked (%s): it is not pulled until the reason is fixed", externalID, account.Parked)
 		case zoneErr != nil:
-			refuse("%q has a time zone in media_account that cannot be used: %s", externalID, zoneErr.Error())
+			refuse("%q has an unusable time zone in media_account: %s", externalID, zoneErr.Error())
 		default:
 			if !slices.Contains(work.accounts, account.ID) {
 				zones[account.Timezone]++
@@ -249,14 +249,14 @@ func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handle
 		return work, httpapi.Invalid(errs...)
 	}
 	slices.Sort(work.accounts)
-	work.accounts = slices.Compact(work.accounts) // One may be named in two ways.
+	work.accounts = slices.Compact(work.accounts) // Two names may be of the same account.
 	work.subtasks, err = countParts(handler, plan, zones)
 	return work, err
 }
 
-// countParts has the handler plan the order in each zone, of which each has a number of accounts, and returns how many
-// subtasks that makes; the first zone that it refuses refuses the order. Zones of a scope that cannot be used are left
-// to the run, which names their accounts, unless there are no others.
+// countParts returns how many subtasks the handler plans for an order. The keys of zones are time zones, the values
+// their numbers of accounts. The handler plans the order in each zone, and the first refusal refuses the order.
+// Unusable zones are skipped, unless all are unusable: the run names their accounts.
 func countParts(handler media.Handler, plan media.Plan, zones map[string]int64) (subtasks int64, err error) {
 	var unusable error
 	planned := false
@@ -279,13 +279,13 @@ func countParts(handler media.Handler, plan media.Plan, zones map[string]int64) 
 	return subtasks, nil
 }
 
-// refusedParts turns a handler's refusal into a problem. The handler's text begins with the field that it is about.
-func refusedParts(err error, zone string, tellZone bool) error {
+// refusedParts turns a handler's refusal into a problem. The handler's text begins with the name of the wrong field.
+func refusedParts(err error, zone string, withZone bool) error {
 	field, detail, ok := strings.Cut(err.Error(), ": ")
 	if !ok || !slices.Contains([]string{"from", "to"}, field) {
 		field, detail = "", err.Error()
 	}
-	if tellZone {
+	if withZone {
 		detail += " (accounts in " + zone + ")"
 	}
 	if field == "" {

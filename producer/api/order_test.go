@@ -136,18 +136,19 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 			[]fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
 		{"accounts that cannot be pulled", dailyRun, `{"accounts": ["9001", "9002", "9003", "9005", "9999", ""]}`,
 			[]fieldError{
-				{Field: "accounts", Detail: `"" is no account of tulip that is known here`},
-				{Field: "accounts", Detail: `"9002" is parked (re-authorise): nothing of it is pulled until that is put right`},
+				{Field: "accounts", Detail: `"" is not a known account of tulip`},
+				{Field: "accounts", Detail: `"9002" is parked (re-authorise): it is not pulled until the reason is fixed`},
 				{Field: "accounts",
-					Detail: `"9003" has a time zone in media_account that cannot be used: timezone: "Mars/Olympus" is refused: want a name of the IANA time zone database, such as Asia/Shanghai or UTC`},
-				{Field: "accounts", Detail: `"9005" is no account of tulip that is known here`},
-				{Field: "accounts", Detail: `"9999" is no account of tulip that is known here`},
+					Detail: `"9003" has an unusable time zone in media_account: timezone: "Mars/Olympus" is refused: ` +
+						`want a name of the IANA time zone database, such as Asia/Shanghai or UTC`},
+				{Field: "accounts", Detail: `"9005" is not a known account of tulip`},
+				{Field: "accounts", Detail: `"9999" is not a known account of tulip`},
 			}},
 		{"too many accounts", dailyRun, `{"accounts": [` + many + `]}`,
 			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or "}}},
 		{"a confirmation of nothing that is named", dailyRun,
 			`{"scope": "all", "confirm": true, "from": "2026-11-18", "to": "2026-11-18"}`,
-			[]fieldError{{Field: "confirm", Detail: "needs accounts: name those whose answers are to be believed"}}},
+			[]fieldError{{Field: "confirm", Detail: "needs accounts: name the accounts whose answers are to be stored without question"}}},
 		{"from without to", dailyRun, `{"scope": "all", "from": "2026-11-18"}`,
 			[]fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
 		{"to without from", dailyRun, `{"scope": "all", "to": "2026-11-18"}`,
@@ -283,6 +284,6 @@ func TestAudited_ADeedThatFailedIsSaidToHave(t *testing.T) {
 	log := b.audit()
 	require.Len(t, log, 1)
 	require.Contains(t, log[0].After, `"state":"pending"`)
-	require.Regexp(t, `^it failed, or nobody knows whether it did: the log tells more under request [0-9a-f]{16}$`,
+	require.Regexp(t, `^it failed, or its outcome is unknown: see request [0-9a-f]{16} in the log$`,
 		log[0].Error)
 }

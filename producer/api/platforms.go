@@ -9,10 +9,10 @@ import (
 	"adsync/media"
 )
 
-// platformList is the platforms that this installation has.
+// platformList has the platforms of this installation.
 type platformList []media.Platform
 
-// named returns the platform of a name, or all when it is empty.
+// named returns the platform with a name, or all platforms if the name is empty.
 func (l platformList) named(name string) ([]media.Platform, error) {
 	if name == "" {
 		return l, nil
@@ -25,7 +25,7 @@ func (l platformList) named(name string) ([]media.Platform, error) {
 	return nil, httpapi.Refused("media", "%q is refused: want %s", name, l.names())
 }
 
-// names lists the platforms for who has to choose one.
+// names lists the platforms' names for a refusal.
 func (l platformList) names() string {
 	all := make([]string, len(l))
 	for i, p := range l {
@@ -34,12 +34,12 @@ func (l platformList) names() string {
 	return strings.Join(all, " or ")
 }
 
-// mediasOf returns the platforms of all tasks' handlers, system among them.
-func mediasOf(handlers *media.Registry) []string {
-	medias := map[string]bool{}
+// platformsOf returns the platforms of all tasks' handlers, system among them.
+func platformsOf(handlers *media.Registry) []string {
+	platforms := map[string]bool{}
 	for _, handler := range handlers.Names() {
 		name, _, _ := strings.Cut(handler, ".")
-		medias[name] = true
+		platforms[name] = true
 	}
-	return slices.Sorted(maps.Keys(medias))
+	return slices.Sorted(maps.Keys(platforms))
 }

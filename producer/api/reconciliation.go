@@ -13,10 +13,10 @@ import (
 	"adsync/client"
 )
 
-// anyState asks for differences of every state.
+// anyState selects the differences in every state.
 const anyState = "all"
 
-// differencePage is the token of a page: where the one before ended.
+// differencePage is the token of a page: the end of the page before it.
 type differencePage struct {
 	AccountID int64   `json:"account_id"`
 	Day       day.Day `json:"day"`
@@ -31,7 +31,7 @@ type differenceStore interface {
 	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
 }
 
-// differenceRoutes are the figures that are not the sums of their levels.
+// differenceRoutes serve the differences: figures of accounts that are not the sums of a level below.
 type differenceRoutes struct {
 	store     differenceStore
 	platforms platformList

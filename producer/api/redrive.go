@@ -18,7 +18,7 @@ import (
 	"adsync/producer/overview"
 )
 
-// dropMax is how many dead subtasks one request drops: it is to be answered in time.
+// dropMax is how many dead subtasks one request drops, so that it is answered in time.
 const dropMax = 20_000
 
 // redriveStore is what these routes need of the store.
@@ -32,7 +32,7 @@ type redriveStore interface {
 	TaskPace(ctx context.Context, taskID int64) (dead.Pace, error)
 }
 
-// redriveRoutes are what is done about dead subtasks: they are taken up again, or dropped.
+// redriveRoutes redrive and drop dead subtasks.
 type redriveRoutes struct {
 	store    redriveStore
 	filters  deadFilters
@@ -44,7 +44,7 @@ type redriveRoutes struct {
 	now      databaseClock
 }
 
-// rerunFailed is a redrive of the dead subtasks of one run.
+// rerunFailed redrives the dead subtasks of one run.
 func (a *redriveRoutes) rerunFailed(c *gin.Context, request *client.RerunRequest) (any, error) {
 	ctx := c.Request.Context()
 	id, err := httpapi.ParseID(c.Param("id"))
@@ -66,12 +66,12 @@ func (a *redriveRoutes) rerunFailed(c *gin.Context, request *client.RerunRequest
 	return a.redriveDead(c, &client.RedriveRequest{Run: formatID(id), Rate: request.Rate, DryRun: request.DryRun})
 }
 
-// nothingFailed tells why there is nothing of a run to take up.
+// nothingFailed returns the problem that explains why a run has nothing to redrive.
 func (a *redriveRoutes) nothingFailed(ctx context.Context, id, redriving int64) error {
 	if redriving > 0 {
 		return httpapi.NewProblem(http.StatusConflict,
-			"The %s being taken up already: the list of the dead subtasks of run %d tells by which run.",
-			plural.Count(redriving, "failed subtask of this run is", "failed subtasks of this run are"), id)
+			"A redrive of the %s under way: the list of the dead subtasks of run %d names its run.",
+			plural.Count(redriving, "failed subtask of this run is", "failed subtasks of this run is"), id)
 	}
 	run, err := a.runs.named(ctx, formatID(id))
 	if err != nil {
@@ -79,17 +79,17 @@ func (a *redriveRoutes) nothingFailed(ctx context.Context, id, redriving int64) 
 	}
 	if run.State == "" {
 		return httpapi.NewProblem(http.StatusConflict,
-			"The run %d was ordered and is not made yet: nothing of it has failed.", id)
+			"The run %d was ordered and is not made yet: none of its subtasks have failed.", id)
 	}
 	if run.Failed > 0 {
 		return httpapi.NewProblem(http.StatusConflict,
-			"The %s taken up or dropped already. To pull the days of run %d again, run its task for them.",
+			"The %s redriven or dropped already. To pull the days of run %d again, run its task for them.",
 			plural.Count(run.Failed, "failed subtask of this run was", "failed subtasks of this run were"), id)
 	}
-	return httpapi.NewProblem(http.StatusConflict, "Nothing of run %d has failed: its state is %s.", id, run.State)
+	return httpapi.NewProblem(http.StatusConflict, "No subtask of run %d has failed: its state is %s.", id, run.State)
 }
 
-// redriveDead has dead subtasks taken up again.
+// redriveDead orders runs that repeat dead subtasks.
 func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveRequest) (any, error) {
 	ctx := c.Request.Context()
 	if request.All && request.Scope == "" {
@@ -108,7 +108,7 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveReque
 	}
 	if len(orders) == 0 && len(plan.Tasks) > 0 {
 		p := httpapi.NewProblem(http.StatusConflict,
-			"None of these subtasks can be taken up: see errors. They can still be dropped.")
+			"None of these subtasks can be redriven: see errors. They can still be dropped.")
 		for _, t := range plan.Tasks {
 			p.Errors = append(p.Errors, httpapi.FieldError{Field: "task", Detail: t.Task + ": " + t.Refused})
 		}
@@ -118,9 +118,9 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveReque
 		return plan, nil
 	}
 	by := httpapi.CallerOf(c).Name
-	deed := func(ctx context.Context) (any, error) {
-		// An order for each task. If not all get written, a second redrive orders what is left: subtasks that a run is
-		// taking up are left alone.
+	apply := func(ctx context.Context) (any, error) {
+		// Each task gets an order. If only some are written, a second redrive orders the rest: it skips subtasks that a
+		// run is redriving.
 		for _, o := range orders {
 			o.Request.By = by
 			if err := a.store.AddOrder(ctx, o); err != nil {
@@ -130,7 +130,7 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveReque
 		return nil, nil
 	}
 	if err := a.audit.do(c, "dead.redrive", dead.AuditDead, nil, gin.H{"filter": request, "plan": plan},
-		deed); err != nil {
+		apply); err != nil {
 		return nil, err
 	}
 	a.producer.Wake()
@@ -138,8 +138,8 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveReque
 	return plan, nil
 }
 
-// chooseDead resolves a request's scope and filter, with an end in time so that what is done is what was counted, and
-// counts what they choose.
+// chooseDead resolves a request's scope and filter, and counts the dead subtasks that they choose. The filter that it
+// returns always has an end in time, so that the action applies to the same subtasks as the count.
 func (a *redriveRoutes) chooseDead(ctx context.Context, scope string, of deadFilter) (
 	task.DeadFilter, []dead.DeadCount, error,
 ) {
@@ -161,7 +161,7 @@ func (a *redriveRoutes) chooseDead(ctx context.Context, scope string, of deadFil
 	return filter, counts, err
 }
 
-// planRedrive works out the runs of a redrive, and the orders that have them made.
+// planRedrive plans the runs of a redrive, and returns the orders for them.
 func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.RedriveRequest, filter task.DeadFilter,
 	counts []dead.DeadCount) (*client.Redrive, []ledger.RunOrder, error) {
 	plan := &client.Redrive{DryRun: request.DryRun, Until: filter.Until, EstimatedCalls: new(int64),
@@ -204,8 +204,8 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.Redrive
 	return plan, orders, err
 }
 
-// countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports
-// whether there are more.
+// countHealed counts the healed subtasks among those that the orders redrive. It reads only the overview.DeadLooked
+// that died last, and reports whether there are more.
 func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []ledger.RunOrder) (n int64,
 	more bool, err error) {
 	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, overview.DeadRowsMax+1)
@@ -229,7 +229,7 @@ func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter,
 func addRedrive(p *client.Redrive, j client.RedriveTask) {
 	p.Tasks = append(p.Tasks, j)
 	p.Count += j.Count
-	// The runs go side by side.
+	// The runs work at the same time.
 	p.EstimatedCalls, p.EstimatedSeconds = sum(p.EstimatedCalls, j.EstimatedCalls),
 		longer(p.EstimatedSeconds, j.EstimatedSeconds)
 }
@@ -256,12 +256,12 @@ func (a *redriveRoutes) dropDead(c *gin.Context, request *client.DeadRequest) (a
 		}
 	}
 	if !request.DryRun && answer.Count > 0 {
-		deed := func(ctx context.Context) (any, error) {
+		apply := func(ctx context.Context) (any, error) {
 			answer.Dropped, err = a.store.DropDead(ctx, filter, dropMax)
 			return gin.H{"dropped": answer.Dropped}, err
 		}
 		if err := a.audit.do(c, "dead.drop", dead.AuditDead, gin.H{"filter": request, "plan": answer}, nil,
-			deed); err != nil {
+			apply); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,7 @@ type runNames interface {
 // runFinder finds the runs that requests name.
 type runFinder struct{ runNames }
 
-// named finds the run that a text names. One that is ordered and not made yet has an id and no state.
+// named finds the run whose id a text has. A run that is ordered and not made yet has only its id, and no state.
 func (f runFinder) named(ctx context.Context, text string) (ledger.Run, error) {
 	id, err := httpapi.ParseID(text)
 	if err != nil {
@@ -36,5 +36,5 @@ func (f runFinder) named(ctx context.Context, text string) (ledger.Run, error) {
 }
 
 func noRun(id string) error {
-	return httpapi.NewProblem(http.StatusNotFound, "There is no run %q: the list of runs has those that there are.", id)
+	return httpapi.NewProblem(http.StatusNotFound, "There is no run %q: want the id of one in the list of runs.", id)
 }

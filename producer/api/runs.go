@@ -18,7 +18,7 @@ import (
 	"adsync/media"
 )
 
-// estimateMax is how far ahead an end is still worth telling.
+// estimateMax is how far ahead an estimated end is still shown.
 const estimateMax = 30 * 24 * time.Hour
 
 func describeRun(r *ledger.Run) client.Run {
@@ -46,7 +46,7 @@ type runStore interface {
 	Order(ctx context.Context, runID int64) (taskID int64, err error)
 }
 
-// runRoutes are the runs.
+// runRoutes serve the runs.
 type runRoutes struct {
 	store    runStore
 	tasks    taskList
@@ -55,8 +55,8 @@ type runRoutes struct {
 }
 
 func (a *runRoutes) listRuns(c *gin.Context, params *client.ListRunsParams) (any, error) {
-	if medias := mediasOf(a.registry); params.Media != "" && !slices.Contains(medias, params.Media) {
-		return nil, httpapi.Refused("media", "%q is refused: want one of %s", params.Media, strings.Join(medias, ", "))
+	if known := platformsOf(a.registry); params.Media != "" && !slices.Contains(known, params.Media) {
+		return nil, httpapi.Refused("media", "%q is refused: want one of %s", params.Media, strings.Join(known, ", "))
 	}
 	before, err := httpapi.IDAfter(params.After)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *runRoutes) getRun(c *gin.Context) (any, error) {
 	return detail(&run, retrying, deferred, a.clock.Now()), nil
 }
 
-// getPending tells of an order whose run the leader has not made yet.
+// getPending answers with an order whose run the leader has not made yet.
 func (a *runRoutes) getPending(c *gin.Context, id int64) (any, error) {
 	taskID, err := a.store.Order(c.Request.Context(), id)
 	if errors.Is(err, sqldb.ErrNotFound) {
@@ -137,7 +137,7 @@ func detail(run *ledger.Run, retrying, deferred int64, now time.Time) client.Run
 		until = run.EndedAt
 	}
 	took := until.Sub(run.CreatedAt).Seconds()
-	if took <= 0 { // The clock stood still, or was set back.
+	if took <= 0 { // The clock did not advance, or was set back.
 		return d
 	}
 	d.RatePerSecond = float64(run.Ended()) / took

@@ -235,6 +235,6 @@ func TestRun_ThatIsNotThere(t *testing.T) {
 	for _, name := range []string{"900", "0", "-1", "x", "9223372036854775808"} {
 		w := b.call(http.MethodGet, "/api/v1/runs/"+name, "", viewerToken)
 		require.Equal(t, http.StatusNotFound, w.Code, name)
-		require.Equal(t, `There is no run "`+name+`": the list of runs has those that there are.`, b.problem(w).Detail)
+		require.Equal(t, `There is no run "`+name+`": want the id of one in the list of runs.`, b.problem(w).Detail)
 	}
 }

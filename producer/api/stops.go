@@ -19,27 +19,27 @@ import (
 	"adsync/media"
 )
 
-// pauseMax is how long a pause with an end may be. One that is to last longer has none, and is lifted.
+// pauseMax is how long a pause with an end may last. A longer pause is ordered without an end, and is lifted.
 const pauseMax = 366 * 24 * time.Hour
 
-// signedBy returns who gives an order: the holder of the token, in whose name nobody else can sign. Where no token is
-// needed nobody is known, and the order itself must say who gives it.
+// signedBy returns who gives an order. With a token that is the token's name, and by must be empty or the same. Without
+// tokens the caller is unknown, and by is required.
 func signedBy(c *gin.Context, by string) (string, error) {
 	by = strings.TrimSpace(by)
 	refuse := func(format string, args ...any) (string, error) { return "", httpapi.Refused("by", format, args...) }
 	caller := httpapi.CallerOf(c)
 	switch {
 	case !caller.Unknown && by != "" && by != caller.Name:
-		return refuse("is another name than that of the token, %q: leave it out", caller.Name)
+		return refuse("is not the name of the token, %q: leave it out", caller.Name)
 	case !caller.Unknown:
 		return caller.Name, nil
 	case by == "":
-		return refuse("is missing: say who orders it")
+		return refuse("is missing: want the name of the person who orders it")
 	}
 	return by, nil
 }
 
-// pauseEnd returns when a pause ends; zero = when it is lifted.
+// pauseEnd returns the end of a pause. Zero = the pause lasts until it is lifted.
 func pauseEnd(r *client.PauseRequest, now time.Time) (time.Time, error) {
 	switch {
 	case r.ForSeconds != nil && !r.Until.IsZero():
@@ -50,7 +50,7 @@ func pauseEnd(r *client.PauseRequest, now time.Time) (time.Time, error) {
 	case r.Until.IsZero():
 		return time.Time{}, nil
 	case !r.Until.After(now) || r.Until.After(now.Add(pauseMax)):
-		return time.Time{}, httpapi.Refused("until", "%s is refused: want a time after %s, the present, and within a year",
+		return time.Time{}, httpapi.Refused("until", "%s is refused: want a time after now, %s, and within a year",
 			r.Until.Format(time.RFC3339Nano), now.Format(time.RFC3339))
 	}
 	return r.Until.UTC().Truncate(time.Millisecond), nil
@@ -63,7 +63,7 @@ func describeStop(s *task.Stop, now time.Time) client.Stop {
 	}
 	if !s.InForce(now) {
 		j.State = "ended"
-		if j.EndedAt.IsZero() { // The leader is about to note it.
+		if j.EndedAt.IsZero() { // The leader has not recorded the end yet.
 			j.EndedAt = s.Until
 		}
 	}
@@ -78,7 +78,7 @@ type stopStore interface {
 	ListStops(ctx context.Context, f ledger.StopFilter) ([]task.Stop, error)
 }
 
-// stopRoutes are the orders that stop work: pauses and cancels.
+// stopRoutes serve the orders that stop work: pauses and cancels.
 type stopRoutes struct {
 	store    stopStore
 	accounts accountFinder
@@ -121,8 +121,8 @@ func (a *stopRoutes) orderCancel(c *gin.Context, request *client.CancelRequest) 
 	}, request.Target)
 }
 
-// orderStop writes an order. Its times are the database's, as consumers compare them; its id is by the clock that names
-// runs, for a cancel takes the runs before it.
+// orderStop writes an order. Its times are the database's, because consumers compare them with it. Its id is made from
+// the clock that makes run ids, because a cancel applies to the runs with smaller ids.
 func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, target string) (any, error) {
 	ctx := c.Request.Context()
 	by, err := signedBy(c, stop.By)
@@ -134,16 +134,16 @@ func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, target string) (a
 		return nil, err
 	}
 	answer := describeStop(&stop, stop.OrderedAt)
-	deed := func(ctx context.Context) (any, error) { return nil, a.store.AddStop(ctx, stop) }
+	apply := func(ctx context.Context) (any, error) { return nil, a.store.AddStop(ctx, stop) }
 	if err := a.audit.do(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, nil, answer,
-		deed); err != nil {
+		apply); err != nil {
 		return nil, err
 	}
 	c.Status(http.StatusCreated)
 	return answer, nil
 }
 
-// findTarget fills in what the order names.
+// findTarget fills in the order's target.
 func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target string) error {
 	stop.Target, stop.TargetName = target, target
 	switch stop.Kind {
@@ -160,7 +160,7 @@ func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target str
 			stop.Target = formatID(t.ID)
 			return nil
 		}
-		return httpapi.Refused("target", "there is no task %q: the list of tasks has those that there are", target)
+		return httpapi.Refused("target", "there is no task %q: want one in the list of tasks", target)
 	case task.StopAccount:
 		account, known, err := a.accounts.named(ctx, "", target)
 		if err != nil {
@@ -168,14 +168,14 @@ func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target str
 		}
 		if !known {
 			return httpapi.Refused("target",
-				"%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as "+
-					"%s", target, a.accounts.example())
+				"%q is not a known account, or several platforms have it: want the media and the platform's id, such as %s",
+				target, a.accounts.example())
 		}
 		stop.Target = formatID(account.ID)
 		return nil
 	default: // a media
-		if medias := mediasOf(a.registry); !slices.Contains(medias, target) {
-			return httpapi.Refused("target", "there is no media %q: want one of %s", target, strings.Join(medias, ", "))
+		if known := platformsOf(a.registry); !slices.Contains(known, target) {
+			return httpapi.Refused("target", "there is no media %q: want one of %s", target, strings.Join(known, ", "))
 		}
 		return nil
 	}
@@ -191,7 +191,7 @@ func (a *stopRoutes) listPauses(c *gin.Context, params *client.ListPausesParams)
 	return client.PauseList{Pauses: shown, Next: next}, err
 }
 
-// listStops lists a page of the orders of a verb: all of them, or those in force if there is a state.
+// listStops lists a page of the orders of a verb: all of them, or only those in force if state is not empty.
 func (a *stopRoutes) listStops(c *gin.Context, verb task.StopVerb, state, after string, page int) (
 	shown []client.Stop, next string, err error,
 ) {
@@ -239,7 +239,7 @@ func (a *stopRoutes) liftPause(c *gin.Context, params *client.LiftPauseParams) (
 		return nil, err
 	}
 	if stop.InForce(now) {
-		deed := func(ctx context.Context) (any, error) {
+		apply := func(ctx context.Context) (any, error) {
 			if _, err := a.store.LiftPause(ctx, id, by, now); err != nil {
 				return nil, err
 			}
@@ -247,15 +247,14 @@ func (a *stopRoutes) liftPause(c *gin.Context, params *client.LiftPauseParams) (
 			return describeStop(&stop, now), err
 		}
 		if err := a.audit.do(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, describeStop(&stop, now), nil,
-			deed); err != nil {
+			apply); err != nil {
 			return nil, err
 		}
 	}
-	// One that has ended already stays as it ended: lifting it twice is no error.
+	// An ended pause does not change: lifting it twice is not an error.
 	return describeStop(&stop, now), nil
 }
 
 func noPause(id string) error {
-	return httpapi.NewProblem(http.StatusNotFound, "There is no pause %q: the list of pauses has those that there are.",
-		id)
+	return httpapi.NewProblem(http.StatusNotFound, "There is no pause %q: want the id of one in the list of pauses.", id)
 }

@@ -157,17 +157,19 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 				{Field: "for_seconds", Detail: "there is no such field: want by, kind, reason, target"},
 			}},
 		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `there is no task "nope": the list of tasks has those that there are`},
+			{Field: "target", Detail: `there is no task "nope": want one in the list of tasks`},
 		}},
 		{"an unknown account without its media", "/api/v1/pauses", `{"kind": "account", "target": "99999", "reason": "r"}`,
 			[]httpapi.FieldError{
 				{Field: "target",
-					Detail: `"99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
+					Detail: `"99999" is not a known account, or several platforms have it: ` +
+						`want the media and the platform's id, such as tulip/20000001`},
 			}},
 		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tulip/99999", "reason": "r"}`,
 			[]httpapi.FieldError{
 				{Field: "target",
-					Detail: `"tulip/99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
+					Detail: `"tulip/99999" is not a known account, or several platforms have it: ` +
+						`want the media and the platform's id, such as tulip/20000001`},
 			}},
 		{"an unknown media", "/api/v1/pauses", `{"kind": "media", "target": "zeta", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no media "zeta": want one of system, tulip`},
@@ -255,7 +257,7 @@ func TestOrders_AreSignedByTheTokensHolder(t *testing.T) {
 		{http.MethodPost, "/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "r"%s}`},
 		{http.MethodPut, "/api/v1/fields", `{"media": "tulip", "field": "orders", "state": "asked"%s}`},
 	}
-	want := []httpapi.FieldError{{Field: "by", Detail: `is another name than that of the token, "ada": leave it out`}}
+	want := []httpapi.FieldError{{Field: "by", Detail: `is not the name of the token, "ada": leave it out`}}
 	for _, o := range orders {
 		for _, own := range []string{"", `, "by": "ada"`, `, "by": " ada "`} {
 			w := b.call(o.method, o.path, fmt.Sprintf(o.body, own), adminToken)

@@ -22,10 +22,10 @@ import (
 	"adsync/media"
 )
 
-// subtasksSince is how far back the subtasks of an account are listed when nothing else is asked for.
+// subtasksSince is how far back the subtasks of an account are listed by default.
 const subtasksSince = 24 * time.Hour
 
-// The tokens of pages: where the one before ended.
+// The tokens of pages: the end of the page before.
 type (
 	runSubtasksPage struct {
 		Account int64  `json:"account"`
@@ -58,7 +58,7 @@ type subtaskStore interface {
 	Failures(ctx context.Context, k task.Key) ([]ledger.Failure, error)
 }
 
-// subtaskRoutes are the subtasks of a run, of an account, and those that wait to be sent again.
+// subtaskRoutes serve the subtasks of a run, of an account, and those that wait to be sent again.
 type subtaskRoutes struct {
 	store    subtaskStore
 	accounts accountFinder
@@ -140,13 +140,13 @@ func (a *subtaskRoutes) getSubtask(c *gin.Context, params *client.GetSubtaskPara
 
 func noSubtask() error {
 	return httpapi.NewProblem(http.StatusNotFound,
-		"There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
+		"There is no such subtask, or its day's log was dropped: want a subtask of a run in the list of runs.")
 }
 
 func (a *subtaskRoutes) listAccountSubtasks(
 	c *gin.Context, params *client.ListAccountSubtasksParams, _ media.Platform, account settings.Account,
 ) (any, error) {
-	until := params.Until // Without it, whatever there is: another process's clock may be a moment ahead.
+	until := params.Until // Without it the store applies no end: another process's clock may be ahead of this one's.
 	if until.IsZero() {
 		until = a.clock.Now()
 	}

@@ -20,7 +20,7 @@ import (
 	"adsync/producer"
 )
 
-// putTask writes what a request has into a row.
+// putTask writes the fields that a request has into a row.
 func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 	for _, f := range []struct {
 		from *string
@@ -67,7 +67,7 @@ func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 	case r.Params != nil:
 		var text bytes.Buffer
 		_ = json.Compact(&text, r.Params)         // It was read as JSON.
-		if !sameJSON(row.Params, text.String()) { // Another order or spacing changes nothing.
+		if !sameJSON(row.Params, text.String()) { // The order of keys and the spacing do not count.
 			row.Params = text.String()
 		}
 	}
@@ -80,7 +80,7 @@ func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 func sameJSON(a, b string) bool {
 	value := func(text string) (v any, err error) {
 		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber() // Ids have more digits than a float.
+		d.UseNumber() // Ids have more digits than a float64 holds.
 		err = d.Decode(&v)
 		return v, err
 	}
@@ -96,7 +96,8 @@ func enabledText(enabled bool) string {
 	return "0"
 }
 
-// What the columns take, in characters. TEXT counts bytes.
+// The sizes of the columns, in characters. The column of params is TEXT, which counts bytes: 16,000 characters always
+// fit.
 const (
 	afterMax  = 512
 	paramsMax = 16_000
@@ -118,7 +119,7 @@ func (a *taskRoutes) addTask(c *gin.Context, r *client.NewTaskRequest) (any, err
 		func(table settings.TaskTable) error { return a.checkTask(ctx, &row, table) })
 	if errors.Is(err, settings.ErrTaskExists) {
 		return nil, httpapi.NewProblem(http.StatusConflict,
-			"There is a task %q already: edit that one, or give this one another name.", row.Name)
+			"There is a task %q already: edit it, or give the new task another name.", row.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -131,15 +132,15 @@ func (a *taskRoutes) editTask(c *gin.Context, request *client.EditTaskRequest) (
 	return a.changeTask(c, "task.edit", func(row settings.TaskRow) (settings.TaskRow, error) {
 		if row.Revision != strconv.FormatInt(request.Revision, 10) {
 			return row, httpapi.NewProblem(http.StatusConflict,
-				"The task %q has the revision %s by now, not %d: somebody else has changed it. Read it again, and decide anew.",
-				row.Name, row.Revision, request.Revision)
+				"The task %q now has the revision %s, not %d: another caller has changed it. Read it again, then repeat the edit "+
+					"with its new revision.", row.Name, row.Revision, request.Revision)
 		}
 		putTask(request, &row)
 		return row, nil
 	})
 }
 
-// switchTask switches a task on or off. It needs no revision: whatever else was changed, the task is to be on, or off.
+// switchTask switches a task on or off. It needs no revision: it does not depend on other changes of the task.
 func (a *taskRoutes) switchTask(action string, enabled bool) func(c *gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		return a.changeTask(c, action, func(row settings.TaskRow) (settings.TaskRow, error) {
@@ -149,7 +150,7 @@ func (a *taskRoutes) switchTask(action string, enabled bool) func(c *gin.Context
 	}
 }
 
-// changeTask saves a change of a task and has it take effect. A row that is switched off need not be good.
+// changeTask saves a change of a task and applies it. A row that is switched off may have faults.
 func (a *taskRoutes) changeTask(c *gin.Context, action string,
 	change func(settings.TaskRow) (settings.TaskRow, error)) (any, error) {
 	name, ctx := c.Param("name"), c.Request.Context()
@@ -170,7 +171,7 @@ func (a *taskRoutes) changeTask(c *gin.Context, action string,
 		return nil, a.notInTable(c)
 	}
 	if p, refused := errors.AsType[*httpapi.Problem](err); refused && p.Status == http.StatusConflict {
-		// What was read here may have been older than the row.
+		// The caller may have read an old version here: the next read is of the new one.
 		return nil, errors.Join(p, a.producer.Reload(ctx))
 	}
 	if err != nil {
@@ -179,9 +180,9 @@ func (a *taskRoutes) changeTask(c *gin.Context, action string,
 	return a.answerTask(c, http.StatusOK, name)
 }
 
-// notInTable is the problem of a task that the table does not have.
+// notInTable returns the problem of a task without a row.
 func (a *taskRoutes) notInTable(c *gin.Context) error {
-	_, err := a.tasks.inPath(c) // One that is gone from the table may still be here.
+	_, err := a.tasks.inPath(c) // The row may have been deleted after this process loaded it.
 	if err == nil {
 		err = httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", c.Param("name"))
 	}
@@ -192,7 +193,7 @@ func (a *taskRoutes) editor(c *gin.Context, action string) settings.Editor {
 	return settings.Editor{Actor: httpapi.CallerOf(c).Name, Action: action}
 }
 
-// checkTask refuses a row that could not be used, as those who load the table would.
+// checkTask refuses a row that the processes that load the table would refuse.
 func (a *taskRoutes) checkTask(ctx context.Context, row *settings.TaskRow, table settings.TaskTable) error {
 	var errs httpapi.Refusals
 	if n := utf8.RuneCountInString(row.After); n > afterMax {
@@ -215,7 +216,7 @@ func (a *taskRoutes) checkTask(ctx context.Context, row *settings.TaskRow, table
 	return errs.Err()
 }
 
-// answerTask has a change take effect here at once, and answers with the task; the other producers follow within
+// answerTask applies a change to this process at once, and answers with the task. The other producers reload within
 // seconds.
 func (a *taskRoutes) answerTask(c *gin.Context, status int, name string) (any, error) {
 	ctx := c.Request.Context()

@@ -83,7 +83,7 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 
 	again := b.call(http.MethodPost, tasksPath, `{"name": "tulip.adgroup.often"}`, adminToken)
 	require.Equal(t, http.StatusConflict, again.Code)
-	require.Contains(t, b.problem(again).Detail, "edit that one, or give this one another name")
+	require.Contains(t, b.problem(again).Detail, "edit it, or give the new task another name")
 	log := b.auditText()
 	require.Len(t, log, 1)
 	require.Contains(t, log[0],
@@ -173,7 +173,7 @@ func TestTask_IsEditedByWhoHasReadItLast(t *testing.T) {
 
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": 9}`, adminToken)
 	require.Equal(t, http.StatusConflict, w.Code)
-	require.Contains(t, b.problem(w).Detail, `has the revision 2 by now, not 1`)
+	require.Contains(t, b.problem(w).Detail, `now has the revision 2, not 1`)
 
 	// Somebody's edit by SQL that this process has not read yet.
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET retry_max = 7, revision = 9").Error)

@@ -15,7 +15,7 @@ type loadedTasks interface {
 	Tasks() []producer.Task
 }
 
-// taskList finds tasks among those that are loaded.
+// taskList finds tasks among the loaded ones.
 type taskList struct{ loadedTasks }
 
 func (l taskList) find(is func(producer.Task) bool) (producer.Task, bool) {
@@ -40,25 +40,24 @@ func (l taskList) inPath(c *gin.Context) (producer.Task, error) {
 	t, known := l.named(name)
 	if !known {
 		return t, httpapi.NewProblem(http.StatusNotFound,
-			"There is no task %q: the list of tasks has those that there are. If its row was just written, have the tasks "+
-				"reloaded.", name)
+			"There is no task %q: want one in the list of tasks. If its row was just written, reload the tasks first.", name)
 	}
 	return t, nil
 }
 
-// runnable returns a task that can run, or says why it cannot.
+// runnable returns a task that can run, or the reason why it cannot.
 func (l taskList) runnable(id int64) (t producer.Task, why string) {
 	switch t, known := l.byID(id); {
 	case !known:
 		return producer.Task{}, "the task was deleted; its dead subtasks can only be dropped"
 	case !t.Usable:
-		return producer.Task{}, "the row of the task cannot be used: put it right, then have the tasks reloaded"
+		return producer.Task{}, "the row of the task is not usable: correct it, then reload the tasks"
 	default:
 		return t, ""
 	}
 }
 
-// nameOf is what a task of dead subtasks is called: as it is now, else as its last run was, else by its id.
+// nameOf returns the name of a task of dead subtasks: the current name, or that of its last run, or its id.
 func (l taskList) nameOf(id int64, ofRun string) string {
 	switch t, known := l.byID(id); {
 	case known:

@@ -20,17 +20,17 @@ import (
 	"adsync/producer"
 )
 
-// ticksShown is how many ticks of a task are told of, before now and after.
+// ticksShown is how many ticks of a task are shown before now, and how many after.
 const ticksShown = 5
 
-// The words for how a row of cron_task stands.
+// The states of a row of cron_task.
 const (
 	statusGood     = "good"
-	statusLastGood = "last_good" // the row cannot be used; its last good value runs
-	statusUnusable = "unusable"  // the row cannot be used and never could, as far as this process knows
+	statusLastGood = "last_good" // the row is not usable; the task runs with its last good version
+	statusUnusable = "unusable"  // the row is not usable, and this process knows no earlier good version
 )
 
-// statePending is the state of a run that its tick or order has named, and that the leader has not made yet.
+// statePending is the state of a run that has an id from its tick or order, and that the leader has not made yet.
 const statePending = "pending"
 
 // taskStore is what these routes need of the store.
@@ -47,7 +47,7 @@ type taskStore interface {
 		check func(settings.TaskTable) error) (settings.TaskRow, error)
 }
 
-// taskRoutes are the tasks: what they are, and their changes.
+// taskRoutes serve and change the tasks.
 type taskRoutes struct {
 	store    taskStore
 	tasks    taskList
@@ -81,7 +81,7 @@ func (a *taskRoutes) getTask(c *gin.Context) (any, error) {
 	return taskAnswer(shown[0]), nil
 }
 
-// taskAnswer is what is answered of a task: an unusable row has no settings.
+// taskAnswer returns the answer about a task. An unusable row has no settings.
 func taskAnswer(t client.Task) any {
 	if t.Status != statusUnusable {
 		return t
@@ -92,7 +92,7 @@ func taskAnswer(t client.Task) any {
 	}
 }
 
-// show adds to tasks what the ledger and the clock tell of them.
+// show adds to tasks their last ticks from the ledger, and their next ticks.
 func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]client.Task, error) {
 	now := a.clock.Now()
 	all := make([]client.Task, len(tasks))
@@ -160,11 +160,11 @@ func describe(t producer.Task, now time.Time) client.Task {
 }
 
 func (a *taskRoutes) reloadTasks(c *gin.Context) (any, error) {
-	// Whoever reloads has mostly edited by SQL a moment ago: the log need not wait for the leader to look.
+	// A reload mostly follows an edit by SQL: the audit log records it now, before the leader looks for such edits.
 	if _, err := a.store.RecordSQLEdits(c.Request.Context(), 0); err != nil {
 		return nil, err
 	}
-	// The other producers, the leader among them, reload too.
+	// This makes the other producers, among them the leader, reload too.
 	if err := a.store.OrderReload(c.Request.Context(), httpapi.CallerOf(c).Name); err != nil {
 		return nil, err
 	}
@@ -178,10 +178,10 @@ func (a *taskRoutes) reloadTasks(c *gin.Context) (any, error) {
 func compare(before, after []producer.Task) client.Reload {
 	result := client.Reload{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []client.BadTask{},
 		Warnings: []client.TaskWarnings{}}
-	gone := map[int64]task.Task{}
+	removed := map[int64]task.Task{} // until they are found in after
 	for _, t := range before {
 		if t.Usable {
-			gone[t.ID] = t.Task
+			removed[t.ID] = t.Task
 		}
 	}
 	for _, t := range after {
@@ -196,8 +196,8 @@ func compare(before, after []producer.Task) client.Reload {
 			result.Warnings = append(result.Warnings, client.TaskWarnings{Name: t.Name, Warnings: t.Warnings})
 		}
 		result.Tasks++
-		old, known := gone[t.ID]
-		delete(gone, t.ID)
+		old, known := removed[t.ID]
+		delete(removed, t.ID)
 		switch {
 		case !known:
 			result.Added = append(result.Added, t.Name)
@@ -205,8 +205,8 @@ func compare(before, after []producer.Task) client.Reload {
 			result.Changed = append(result.Changed, t.Name)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(gone)) {
-		result.Removed = append(result.Removed, gone[id].Name)
+	for _, id := range slices.Sorted(maps.Keys(removed)) {
+		result.Removed = append(result.Removed, removed[id].Name)
 	}
 	slices.Sort(result.Added)
 	slices.Sort(result.Changed)

@@ -90,7 +90,7 @@ func TestTask_OfABadRowTellsAllThatIsWrongAndWhatRuns(t *testing.T) {
 	w := b.call(http.MethodGet, "/api/v1/tasks/none", "", viewerToken)
 	require.Equal(t, http.StatusNotFound, w.Code)
 	require.Equal(t,
-		`There is no task "none": the list of tasks has those that there are. If its row was just written, have the tasks reloaded.`,
+		`There is no task "none": want one in the list of tasks. If its row was just written, reload the tasks first.`,
 		b.problem(w).Detail)
 	require.Equal(t, []fieldError{{Field: "name", Detail: "this route takes no parameters"}},
 		b.refused(http.MethodGet, "/api/v1/tasks?name=x", ""))

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// openRunsLooked is how many open runs are searched for subtasks of an account.
-	openRunsLooked = 1000
+	// openRunsSearched is how many open runs are searched for subtasks of an account.
+	openRunsSearched = 1000
 	// waitsShown is how many open subtasks of an account are explained.
 	waitsShown = 50
 )
@@ -36,7 +36,7 @@ type waitStore interface {
 	Lanes(ctx context.Context) ([]settings.Lane, error)
 }
 
-// waitRoutes explain what subtasks wait for.
+// waitRoutes explain why subtasks wait.
 type waitRoutes struct {
 	store    waitStore
 	accounts accountFinder
@@ -61,30 +61,30 @@ func (a *waitRoutes) explainWait(c *gin.Context, params *client.ExplainWaitParam
 	if err != nil || !task.State(w.State).Open() {
 		return w, err
 	}
-	s, err := a.standingOf(ctx, w.Media)
+	s, err := a.readLimits(ctx, w.Media)
 	if err == nil {
 		s.explain(w)
 	}
 	return w, err
 }
 
-// explainAccountWaits explains what the open subtasks of an account wait for, those of the newest run first.
+// explainAccountWaits explains why the open subtasks of an account wait, those of the newest run first.
 func (a *waitRoutes) explainAccountWaits(
 	c *gin.Context, params *client.ExplainAccountWaitsParams, _ media.Platform, account settings.Account,
 ) (any, error) {
 	ctx := c.Request.Context()
 	name := params.Task
 	if _, known := a.tasks.named(name); name != "" && !known {
-		return nil, httpapi.Refused("task", "%q is refused: want the name of a task, as the list of tasks has it", name)
+		return nil, httpapi.Refused("task", "%q is refused: want the name of a task in the list of tasks", name)
 	}
 	runs, err := a.store.SearchRuns(ctx, ledger.RunSearch{
 		TaskName: name, Media: account.Media, States: []task.RunState{task.RunFanningOut, task.RunRunning},
-		Limit: openRunsLooked,
+		Limit: openRunsSearched,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.standingOf(ctx, account.Media)
+	s, err := a.readLimits(ctx, account.Media)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +109,8 @@ func (a *waitRoutes) explainAccountWaits(
 	return answer, nil
 }
 
-// openIn returns the open subtasks of an account in runs of one day of the log, which are given the newest first. Of
-// those beyond waitsShown it reads one more at most.
+// openIn returns the open subtasks of an account in the given runs, which are of one day of the log, the newest first.
+// It reads at most waitsShown + 1 of them.
 func (a *waitRoutes) openIn(ctx context.Context, runs []ledger.Run, accountID int64) (waits []client.Wait, err error) {
 	ids, byID := make([]int64, len(runs)), make(map[int64]*ledger.Run, len(runs))
 	for i := range runs {
@@ -133,7 +133,7 @@ func (a *waitRoutes) openIn(ctx context.Context, runs []ledger.Run, accountID in
 	return waits, nil
 }
 
-// waitOf reads a subtask of a run, and why it waits.
+// waitOf reads a subtask of a run, and the reason why it waits.
 func (a *waitRoutes) waitOf(ctx context.Context, run *ledger.Run, key task.Key) (*client.Wait, error) {
 	log, err := a.store.SubtaskLog(ctx, key)
 	if err != nil {
@@ -151,28 +151,28 @@ func (a *waitRoutes) waitOf(ctx context.Context, run *ledger.Run, key task.Key) 
 	return w, err
 }
 
-// standing is how the lanes and limits of a platform stand.
-type standing struct {
+// platformLimits is the state of the lanes, and of the limits and pauses of a platform.
+type platformLimits struct {
 	lanes   []settings.Lane
 	limits  []grant.LimitState
 	pauses  []grant.PauseState
-	trouble string // why the limits are not known
+	trouble string // why the limits are unknown; "" = they are known
 }
 
-func (a *waitRoutes) standingOf(ctx context.Context, media string) (s standing, err error) {
+func (a *waitRoutes) readLimits(ctx context.Context, media string) (s platformLimits, err error) {
 	if s.lanes, err = a.store.Lanes(ctx); err != nil {
 		return s, err
 	}
 	limits, pauses, err := a.limits.State(ctx, media)
 	if err != nil {
-		s.trouble = "Redis does not tell how the limits stand: " + err.Error()
+		s.trouble = limitsUnknown + err.Error()
 	}
 	s.limits, s.pauses = limits, pauses
 	return s, nil
 }
 
-// explain adds to an open subtask how important it is, and the limits and pauses that may hold it up.
-func (s *standing) explain(w *client.Wait) {
+// explain adds to an open subtask its importance, and the limits and pauses that may delay it.
+func (s *platformLimits) explain(w *client.Wait) {
 	row := 0
 	for _, l := range s.lanes {
 		if l.Name == w.Lane && (l.Media == w.Media || l.Media == settings.AnyMedia && row == 0) {

@@ -48,7 +48,7 @@ func TestAccountWaits_AreThoseOfItsOpenSubtasks(t *testing.T) {
 	require.Len(t, some.Subtasks, 1)
 	require.Equal(t, id(older), some.Subtasks[0].RunID)
 	require.Equal(t,
-		[]fieldError{{Field: "task", Detail: `"nobody" is refused: want the name of a task, as the list of tasks has it`}},
+		[]fieldError{{Field: "task", Detail: `"nobody" is refused: want the name of a task in the list of tasks`}},
 		b.refused(http.MethodGet, path+"?task=nobody", ""))
 
 	for part := range 60 {

@@ -11,7 +11,7 @@ import (
 	"adsync/producer/overview"
 )
 
-// whyRoutes are why accounts are late.
+// whyRoutes explain why accounts are late.
 type whyRoutes struct {
 	why func(ctx context.Context, account settings.Account) (overview.Why, error)
 }

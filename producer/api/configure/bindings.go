@@ -16,7 +16,7 @@ import (
 	"adsync/producer/binding"
 )
 
-// Bindings change to which game an account's days belong, and whether the account is pulled.
+// Bindings serves the bindings of an account: the game that its days belong to, and whether the account is pulled.
 type Bindings struct {
 	Store binding.Store
 	// Account finds the account that the path names.
@@ -25,7 +25,7 @@ type Bindings struct {
 	Now func(ctx context.Context) (time.Time, error)
 }
 
-// List answers with the account's bindings, and what the days of each add up to.
+// List answers with the account's bindings, and the sums of each binding's days.
 func (b *Bindings) List(c *gin.Context) (any, error) {
 	account, err := b.Account(c)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *Bindings) List(c *gin.Context) (any, error) {
 	return client.AccountBindings{Media: account.Media, ExternalID: account.ExternalID, Bindings: shown}, err
 }
 
-// Bind carries out an order, or plans it.
+// Bind carries out a bind order, or only plans it.
 func (b *Bindings) Bind(c *gin.Context, request *client.BindRequest) (any, error) {
 	change, err := b.change(c, request.DryRun)
 	if err != nil {
@@ -57,7 +57,7 @@ func (b *Bindings) Bind(c *gin.Context, request *client.BindRequest) (any, error
 	return answer, err
 }
 
-// Unbind ends the pulling of the account, or plans it.
+// Unbind ends the pulling of the account, or only plans that.
 func (b *Bindings) Unbind(c *gin.Context, params *client.UnbindAccountParams) (any, error) {
 	change, err := b.change(c, params.DryRun == "true")
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *Bindings) Unbind(c *gin.Context, params *client.UnbindAccountParams) (a
 	return change.Unbind(c.Request.Context(), day.Day(params.From))
 }
 
-// change is one of the account that the path names.
+// change returns a change of the account that the path names.
 func (b *Bindings) change(c *gin.Context, dryRun bool) (binding.Change, error) {
 	account, err := b.Account(c)
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *Bindings) change(c *gin.Context, dryRun bool) (binding.Change, error) {
 	return binding.Change{Store: b.Store, Actor: httpapi.CallerOf(c).Name, Account: account, Now: now, DryRun: dryRun}, err
 }
 
-// refusalsOf is the problem of a request with fields that cannot be used.
+// refusalsOf returns the problem of a request whose fields are wrong.
 func refusalsOf(wrong ...*config.FieldError) error {
 	var errs httpapi.Refusals
 	for _, e := range wrong {

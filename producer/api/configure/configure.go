@@ -1,5 +1,5 @@
-// Package configure has the routes by which operators change what they own in the config database: lanes, call
-// limits, and to which games accounts belong. Package api mounts them.
+// Package configure has the routes with which operators change their rows of the config database: lanes, call limits,
+// and the games of accounts. Package api mounts them.
 package configure
 
 import (
@@ -13,7 +13,7 @@ import (
 	"adsync/base/task"
 )
 
-// openRunsMax is how many open runs are looked through: far more than there are.
+// openRunsMax is how many open runs are searched: far more than an installation has.
 const openRunsMax = 10_000
 
 // RunStore searches runs.
@@ -21,19 +21,19 @@ type RunStore interface {
 	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
 }
 
-// OpenRuns returns the open runs that are meant, the newest first.
-func OpenRuns(ctx context.Context, s RunStore, meant func(r *ledger.Run) bool) (open []ledger.Run, err error) {
+// OpenRuns returns the open runs that match, the newest first.
+func OpenRuns(ctx context.Context, s RunStore, match func(r *ledger.Run) bool) (open []ledger.Run, err error) {
 	states := []task.RunState{task.RunFanningOut, task.RunRunning}
 	runs, err := s.SearchRuns(ctx, ledger.RunSearch{States: states, Limit: openRunsMax})
 	for i := range runs {
-		if meant(&runs[i]) {
+		if match(&runs[i]) {
 			open = append(open, runs[i])
 		}
 	}
 	return open, err
 }
 
-// editor is the caller, who changes rows that operators own.
+// editor returns the caller as the editor of rows that operators own.
 func editor(c *gin.Context, action string) settings.Editor {
 	return settings.Editor{Actor: httpapi.CallerOf(c).Name, Action: action}
 }

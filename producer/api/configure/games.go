@@ -53,7 +53,7 @@ func (g *Games) Get(c *gin.Context, params *client.GetGameParams) (any, error) {
 	at := slices.IndexFunc(games, func(one client.Game) bool { return one.Code == code })
 	if at < 0 {
 		return nil, httpapi.NewProblem(http.StatusNotFound,
-			"There is no game %q: the list of games has those that there are.", code)
+			"There is no game %q: want the code of one in the list of games.", code)
 	}
 	accounts, next, err := g.Store.GameAccounts(c.Request.Context(), code, after, int(params.Limit))
 	if err != nil {
@@ -80,7 +80,7 @@ func (g *Games) games(c *gin.Context) ([]client.Game, error) {
 	return shown, nil
 }
 
-// idOrNone writes an id as a text; that of nothing is empty.
+// idOrNone writes an id as a text; 0 is empty.
 func idOrNone(id int64) string {
 	if id == 0 {
 		return ""

@@ -20,7 +20,7 @@ import (
 	"adsync/producer/brake"
 )
 
-// laneName is the name of a lane: it becomes part of a topic's name.
+// laneName matches the name of a lane, which becomes part of a topic's name.
 var laneName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // LaneStore is what Lanes needs of the store.
@@ -36,7 +36,7 @@ type LaneStore interface {
 type Producer interface {
 	// Tasks returns the rows of cron_task as this process last loaded them.
 	Tasks() []producer.Task
-	// Reload reads the tables again and has the changes take effect.
+	// Reload reads the tables again and applies the changes.
 	Reload(ctx context.Context) error
 }
 
@@ -44,8 +44,8 @@ type Producer interface {
 type Lanes struct {
 	Store    LaneStore
 	Producer Producer
-	// Medias returns the platforms of the tasks' handlers, system among them.
-	Medias func() []string
+	// Platforms returns the platforms of the tasks' handlers, system among them.
+	Platforms func() []string
 }
 
 // List answers with all lanes.
@@ -68,8 +68,8 @@ func (h *Lanes) Get(c *gin.Context) (any, error) { return h.answer(c) }
 func (h *Lanes) Put(c *gin.Context, request *client.LaneRequest) (any, error) {
 	media, name := c.Param("media"), c.Param("lane")
 	var errs httpapi.Refusals
-	if medias := append([]string{settings.AnyMedia}, h.Medias()...); !slices.Contains(medias, media) {
-		errs.Refuse("media", "%q is refused: want one of %s", media, strings.Join(medias, ", "))
+	if known := append([]string{settings.AnyMedia}, h.Platforms()...); !slices.Contains(known, media) {
+		errs.Refuse("media", "%q is refused: want one of %s", media, strings.Join(known, ", "))
 	}
 	if !laneName.MatchString(name) {
 		errs.Refuse("lane", "%q is refused: want up to 32 lower-case letters, digits, dashes and underscores, a letter first",
@@ -100,23 +100,23 @@ func (h *Lanes) Put(c *gin.Context, request *client.LaneRequest) (any, error) {
 	return h.answer(c)
 }
 
-// set changes a number unless there is nothing to change it to.
+// set changes a number to a value, unless the value is nil.
 func set[T int | int64](into *T, value *int64) {
 	if value != nil {
 		*into = T(*value)
 	}
 }
 
-// Delete deletes a lane that nothing travels on.
+// Delete deletes a lane that no task and no open run uses.
 func (h *Lanes) Delete(c *gin.Context) (any, error) {
 	ctx, media, name := c.Request.Context(), c.Param("media"), c.Param("lane")
 	before, err := h.answer(c)
 	if err != nil {
 		return nil, err
 	}
-	gone := settings.Lane{Media: media, Name: name}
+	deleted := settings.Lane{Media: media, Name: name}
 	// The runs are read before the transaction, which would hold its locks while the other database answers.
-	open, err := OpenRuns(ctx, h.Store, func(r *ledger.Run) bool { return gone.Carries(r.Media, r.Settings.Lane) })
+	open, err := OpenRuns(ctx, h.Store, func(r *ledger.Run) bool { return deleted.Carries(r.Media, r.Settings.Lane) })
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,13 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 		}
 		var tasks []string
 		for _, row := range table.Rows {
-			if gone.Carries(row.Media, row.Lane) && !stays(row.Media) {
+			if deleted.Carries(row.Media, row.Lane) && !stays(row.Media) {
 				tasks = append(tasks, row.Name)
 			}
 		}
 		if len(tasks) > 0 {
 			return httpapi.NewProblem(http.StatusConflict,
-				"Tasks travel on this lane: %s. Give them another lane first, or delete them.", strings.Join(tasks, ", "))
+				"Tasks use this lane: %s. Give them another lane first, or delete them.", strings.Join(tasks, ", "))
 		}
 		// The messages of an open run are in the lane's topic, which nobody would read.
 		at := slices.IndexFunc(open, func(r ledger.Run) bool { return !stays(r.Media) })
@@ -140,7 +140,7 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 			return nil
 		}
 		return httpapi.NewProblem(http.StatusConflict,
-			"The run %d of the task %s travels on this lane and is still open: wait for its end, or cancel it.",
+			"The run %d of the task %s uses this lane and is still open: wait for its end, or cancel it.",
 			open[at].ID, open[at].TaskName)
 	})
 	if errors.Is(err, sqldb.ErrNotFound) {
@@ -152,7 +152,7 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 	return before, h.Producer.Reload(ctx)
 }
 
-// answer is the lane that the path names, as it stands now.
+// answer returns the current state of the lane that the path names.
 func (h *Lanes) answer(c *gin.Context) (any, error) {
 	media, name := c.Param("media"), c.Param("lane")
 	lanes, err := h.Store.Lanes(c.Request.Context())
@@ -168,11 +168,11 @@ func (h *Lanes) answer(c *gin.Context) (any, error) {
 
 func noLane(media, name string) error {
 	return httpapi.NewProblem(http.StatusNotFound,
-		"There is no lane %q of %q: the list of lanes has those that there are. Those of every platform are of %q.",
+		"There is no lane %q of %q: want one in the list of lanes. Lanes of all platforms have the media %q.",
 		name, media, settings.AnyMedia)
 }
 
-// describe returns a lane with what holds where its row has 0, and the tasks whose work travels on it.
+// describe returns a lane with the values in force where its row has 0, and the tasks whose work uses it.
 func (h *Lanes) describe(l settings.Lane, all []settings.Lane) client.Lane {
 	rule, _ := brake.RuleOf(l.Name, l)
 	shown := client.Lane{
@@ -182,9 +182,9 @@ func (h *Lanes) describe(l settings.Lane, all []settings.Lane) client.Lane {
 			Importance: int64(rule.Importance)},
 	}
 	for _, t := range h.Producer.Tasks() {
-		nearer := l.Media == settings.AnyMedia &&
+		overridden := l.Media == settings.AnyMedia &&
 			slices.ContainsFunc(all, func(o settings.Lane) bool { return o.Name == l.Name && o.Media == t.Media })
-		if t.Usable && l.Carries(t.Media, t.Lane) && !nearer {
+		if t.Usable && l.Carries(t.Media, t.Lane) && !overridden {
 			shown.Tasks = append(shown.Tasks, t.Name)
 		}
 	}

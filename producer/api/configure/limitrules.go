@@ -23,7 +23,7 @@ import (
 // Where a rule comes from.
 const (
 	ruleOfRow      = "row"
-	ruleOfPlatform = "platform" // no row speaks of the same
+	ruleOfPlatform = "platform" // no row overrides it
 )
 
 // LimitStore is what LimitRules needs of the store.
@@ -34,8 +34,7 @@ type LimitStore interface {
 	DeleteRateLimit(ctx context.Context, e settings.Editor, id int64) (settings.LimitRow, error)
 }
 
-// LimitRules shows and changes the rows of rate_limit, and shows the platforms' own limits where no row speaks of the
-// same.
+// LimitRules shows and changes the rows of rate_limit, and shows the platforms' own limits that no row overrides.
 type LimitRules struct {
 	Store     LimitStore
 	Platforms []media.Platform
@@ -44,7 +43,7 @@ type LimitRules struct {
 // List answers with the rows, and with the platforms' own limits.
 func (h *LimitRules) List(c *gin.Context, params *client.ListLimitRulesParams) (any, error) {
 	of := params.Media
-	if err := h.known(of); of != "" && err != nil {
+	if err := h.checkPlatform(of); of != "" && err != nil {
 		return nil, err
 	}
 	rows, err := h.Store.RateLimits(c.Request.Context())
@@ -74,8 +73,8 @@ func (h *LimitRules) Get(c *gin.Context) (any, error) {
 	return rules[at], nil
 }
 
-// known refuses a platform that there is not.
-func (h *LimitRules) known(name string) error {
+// checkPlatform refuses an unknown platform.
+func (h *LimitRules) checkPlatform(name string) error {
 	names := make([]string, len(h.Platforms))
 	for i, p := range h.Platforms {
 		names[i] = p.Name()
@@ -91,12 +90,12 @@ func (h *LimitRules) known(name string) error {
 
 func noRule(id string) error {
 	return httpapi.NewProblem(http.StatusNotFound,
-		"There is no limit %q: the list of limits has the ids of those that there are.", id)
+		"There is no limit %q: want the id of one in the list of limits.", id)
 }
 
 // Put writes a row.
 func (h *LimitRules) Put(c *gin.Context, request *client.LimitRuleRequest) (any, error) {
-	if err := h.known(request.Media); err != nil {
+	if err := h.checkPlatform(request.Media); err != nil {
 		return nil, err
 	}
 	row := rowOf(request)
@@ -107,7 +106,8 @@ func (h *LimitRules) Put(c *gin.Context, request *client.LimitRuleRequest) (any,
 	err := h.Store.PutRateLimit(c.Request.Context(), editor(c, "limit.put"), row,
 		func(rows []settings.LimitRow, id int64) error {
 			rules := h.rules(rows)
-			written = rules[slices.IndexFunc(rules, func(r client.LimitRule) bool { return r.ID == strconv.FormatInt(id, 10) })]
+			written = rules[slices.IndexFunc(rules,
+				func(r client.LimitRule) bool { return r.ID == strconv.FormatInt(id, 10) })]
 			if written.Error != "" {
 				return httpapi.NewProblem(http.StatusConflict,
 					"The limit cannot be used: %s. Change the other one, or delete it first.", written.Error)
@@ -149,7 +149,7 @@ func (h *LimitRules) Delete(c *gin.Context) (any, error) {
 	return answer, nil
 }
 
-// rules returns the rows, and after them the platforms' own limits that no usable row speaks of.
+// rules returns the rows, and after them the platforms' own limits that no usable row overrides.
 func (h *LimitRules) rules(rows []settings.LimitRow) (rules []client.LimitRule) {
 	var defaults []grant.Rule
 	for _, p := range h.Platforms {
@@ -204,12 +204,12 @@ func rowOf(r *client.LimitRuleRequest) settings.LimitRow {
 	}}
 }
 
-// milliseconds is a duration of so many. What is too long for one stays too long for a rule.
+// milliseconds returns a duration of n milliseconds. It caps n at a year, which is still too long for a rule.
 func milliseconds(n int64) time.Duration {
 	return time.Duration(min(max(n, -1), int64(365*24*time.Hour/time.Millisecond))) * time.Millisecond
 }
 
-// checkRule refuses a rule that those who load the table would refuse.
+// checkRule refuses a rule that the processes that load the table would refuse.
 func checkRule(rule grant.Rule) error {
 	var errs httpapi.Refusals
 	for _, f := range rule.Faults() {
