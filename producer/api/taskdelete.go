@@ -10,11 +10,12 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/sqldb"
-	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/client"
-	"adsync/producer/api/configure"
 )
+
+// openRunsShown is how many open runs of a deleted task the answer names at most: far more than a task has.
+const openRunsShown = 10_000
 
 // deleteTask deletes a task. Its open runs continue to their end, and the answer names them.
 func (a *taskRoutes) deleteTask(c *gin.Context) (any, error) {
@@ -38,10 +39,11 @@ func (a *taskRoutes) deleteTask(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := configure.OpenRuns(ctx, a.store, func(r *ledger.Run) bool { return r.TaskID == row.ID })
+	runs, err := a.store.OpenRuns(ctx, []int64{row.ID}, openRunsShown)
 	if err != nil {
 		return nil, err
 	}
+	slices.Reverse(runs) // The newest first.
 	answer := client.DeletedTask{ID: formatID(row.ID), Name: row.Name, OpenRuns: []string{}}
 	for i := range runs {
 		answer.OpenRuns = append(answer.OpenRuns, formatID(runs[i].ID))

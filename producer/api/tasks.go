@@ -38,6 +38,7 @@ type taskStore interface {
 	LastTicks(ctx context.Context, taskID int64, limit int) ([]ledger.Tick, error)
 	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
 	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
+	OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]ledger.Run, error)
 	RecordSQLEdits(ctx context.Context, after int64) (next int64, err error)
 	OrderReload(ctx context.Context, actor string) error
 	AddTask(ctx context.Context, e settings.Editor, row settings.TaskRow, check func(settings.TaskTable) error) error

@@ -15,6 +15,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
+	"adsync/base/task"
 	"adsync/client"
 	"adsync/producer"
 	"adsync/producer/brake"
@@ -23,13 +24,16 @@ import (
 // laneName matches the name of a lane, which becomes part of a topic's name.
 var laneName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
+// openRunsMax is how many open runs a deletion searches: far more than there are.
+const openRunsMax = 10_000
+
 // LaneStore is what Lanes needs of the store.
 type LaneStore interface {
 	Lanes(ctx context.Context) ([]settings.Lane, error)
 	PutLane(ctx context.Context, e settings.Editor, media, name string,
 		change func(before settings.Lane, known bool) (settings.Lane, error)) error
 	DeleteLane(ctx context.Context, e settings.Editor, media, name string, check func(settings.TaskTable) error) error
-	RunStore
+	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
 }
 
 // Producer is what Lanes needs of the process's producer.
@@ -116,10 +120,12 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 	}
 	deleted := settings.Lane{Media: media, Name: name}
 	// The runs are read before the transaction, which would hold its locks while the other database answers.
-	open, err := OpenRuns(ctx, h.Store, func(r *ledger.Run) bool { return deleted.Carries(r.Media, r.Settings.Lane) })
+	states := []task.RunState{task.RunFanningOut, task.RunRunning}
+	open, err := h.Store.SearchRuns(ctx, ledger.RunSearch{States: states, Limit: openRunsMax})
 	if err != nil {
 		return nil, err
 	}
+	open = slices.DeleteFunc(open, func(r ledger.Run) bool { return !deleted.Carries(r.Media, r.Settings.Lane) })
 	err = h.Store.DeleteLane(ctx, editor(c, "lane.delete"), media, name, func(table settings.TaskTable) error {
 		stays := func(of string) bool {
 			return slices.ContainsFunc(table.Lanes, func(l settings.Lane) bool { return l.Carries(of, name) })
