@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"adsync/base/plural"
@@ -42,13 +43,17 @@ var accountCalls = columns[client.AccountCalls]{
 	{"CALLS", func(k *client.AccountCalls) any { return k.Calls }},
 }
 
-// Usage prints what is left of the call limits, and who used them.
+// Usage prints what is left of the call limits that are in use, and who used them.
 func Usage(w io.Writer, u *client.LimitUsage) error {
-	if len(u.Limits) > 0 {
-		if err := limitsLeft.print(w, u.Limits); err != nil {
+	used := slices.DeleteFunc(slices.Clone(u.Limits), func(l client.LimitLeft) bool { return l.Used == 0 })
+	if len(used) > 0 {
+		if err := limitsLeft.print(w, used); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
+	}
+	if n := len(u.Limits) - len(used); n > 0 {
+		fmt.Fprintf(w, "%s unused in the present window.\n\n", plural.Count(n, "limit is", "limits are"))
 	}
 	calls := plural.Count(u.Calls, "call", "calls")
 	if _, err := fmt.Fprintf(w, "%s by runs made since %s.\n", calls, table.Moment(u.Since)); err != nil || u.Calls == 0 {
