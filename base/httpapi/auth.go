@@ -13,7 +13,7 @@ import (
 	"adsync/base/localhost"
 )
 
-// Role says what a caller may do. Each role may do what the ones before it may.
+// Role is the set of things that a caller may do. Each role may do what the ones before it may.
 type Role string
 
 // The roles, from the least to the most.
@@ -23,11 +23,11 @@ const (
 	Admin    Role = "admin"    // changes settings
 )
 
-// Anyone is the role of a route that needs no token, wherever the request comes from: its handler tells by other
-// means whom it answers. No token has it.
+// Anyone is the role of a route that needs no token, from any address: its handler identifies callers by other means.
+// No token has it.
 const Anyone Role = "none"
 
-// rank is 0 for what is no role.
+// rank returns a role's place in the order; 0 for an unknown role.
 func (r Role) rank() int {
 	switch r {
 	case Viewer:
@@ -41,23 +41,23 @@ func (r Role) rank() int {
 	}
 }
 
-// Caller is who sent a request.
+// Caller is the sender of a request.
 type Caller struct {
 	Name string // the token's name, or "local" where no token is needed
 	Role Role
 
-	Unknown bool `json:"-"` // no token is needed, so nobody says who it is
+	Unknown bool `json:"-"` // no token is needed, so the sender is not known
 }
 
 const callerKey = "adsync.caller"
 
-// CallerOf returns who sent the request of a registered route.
+// CallerOf returns the caller of a registered route.
 func CallerOf(c *gin.Context) Caller {
 	caller, _ := c.Value(callerKey).(Caller)
 	return caller
 }
 
-// guard lets callers in by their tokens.
+// guard identifies callers by their tokens.
 type guard struct {
 	tokens []hashedToken
 	logins *logins
@@ -78,7 +78,7 @@ func newGuard(tokens []Token) *guard {
 	return g
 }
 
-// require returns a handler that passes on only callers of at least the role.
+// require returns a handler that refuses callers below the role.
 func (g *guard) require(role Role) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		caller, p := g.identify(c)
@@ -100,7 +100,7 @@ func (g *guard) require(role Role) gin.HandlerFunc {
 func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 	r := c.Request
 	if len(g.tokens) == 0 {
-		if p := g.fromHere(r); p != nil {
+		if p := g.checkHost(r); p != nil {
 			return Caller{}, p
 		}
 		return Caller{Name: "local", Role: Admin, Unknown: true}, nil
@@ -112,9 +112,9 @@ func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 	return g.check(c, token)
 }
 
-// fromHere refuses requests under another name than this machine's where no token is needed: only this machine
-// reaches the server then, but a page that is open in a browser here can have its own name resolve to this address.
-func (g *guard) fromHere(r *http.Request) *Problem {
+// checkHost refuses requests to any host name except this machine's if no token is needed. Only this machine reaches
+// the server then, but a page in a browser here can let its own name resolve to this address.
+func (g *guard) checkHost(r *http.Request) *Problem {
 	if host, named := localhost.Named(r); !g.wantsTokens() && !named {
 		return NewProblem(http.StatusForbidden, "Without api.tokens only requests to localhost are answered, not to %q.",
 			host)
@@ -122,17 +122,17 @@ func (g *guard) fromHere(r *http.Request) *Problem {
 	return nil
 }
 
-// addressed is fromHere for routes that need no token where others do.
-func (g *guard) addressed(c *gin.Context) {
-	if p := g.fromHere(c.Request); p != nil {
+// requireHost is the handler of checkHost for routes that never need a token.
+func (g *guard) requireHost(c *gin.Context) {
+	if p := g.checkHost(c.Request); p != nil {
 		answer(c, p)
 	}
 }
 
-// check returns whose token it is. A known token always passes: wrong tokens from the same address, or through the
-// same proxy, lock nobody out. Only wrong tokens are counted and have to wait.
+// check returns the token's caller. A known token always passes: wrong tokens from the same address, or through the
+// same proxy, lock no caller out. Only wrong tokens are counted and have to wait.
 func (g *guard) check(c *gin.Context, token string) (Caller, *Problem) {
-	// All tokens are compared, as hashes of one length: the time taken tells nothing of them.
+	// All tokens are compared, as hashes of one length, so that the time taken reveals nothing about them.
 	token = strings.TrimSpace(token)
 	hash := sha256.Sum256([]byte(token))
 	var found *hashedToken
@@ -147,9 +147,9 @@ func (g *guard) check(c *gin.Context, token string) (Caller, *Problem) {
 	if wait := g.logins.wait(c.ClientIP()); wait > 0 {
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		return Caller{}, NewProblem(http.StatusTooManyRequests,
-			"The token is not known here, and too many wrong tokens came from your address: the Retry-After header says when "+
-				"the next one is counted again.")
+			"The token is unknown, and too many wrong tokens came from your address. Send the next one after the seconds of "+
+				"the Retry-After header.")
 	}
 	g.logins.fail(c.ClientIP(), hash)
-	return Caller{}, NewProblem(http.StatusUnauthorized, "The token is not known here.")
+	return Caller{}, NewProblem(http.StatusUnauthorized, "The token is unknown.")
 }

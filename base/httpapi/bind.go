@@ -14,9 +14,9 @@ import (
 	"adsync/base/strictjson"
 )
 
-// Bind decodes the JSON body into the struct that into points to, and checks it by the schema. Its error is a *Problem:
-// for a body that is not JSON or too large, for what strictjson or the schema refuses, and for parameters in the
-// address, since a "dry_run" there must not be ignored.
+// Bind decodes the JSON body into the struct that into points to, and checks it by the schema. Its error is a
+// *Problem. It refuses a body that is not JSON or too large, what strictjson or the schema refuses, and parameters in
+// the address, because a "dry_run" there must not be ignored.
 func Bind(c *gin.Context, schema *openapi.Schema, into any) error {
 	if c.Request.URL.RawQuery != "" {
 		return NewProblem(http.StatusBadRequest,
@@ -48,8 +48,7 @@ func Bind(c *gin.Context, schema *openapi.Schema, into any) error {
 	return nil
 }
 
-// NoBody refuses a body where the route takes none: a "dry_run" in it must not be ignored. An empty object is as good
-// as no body.
+// NoBody refuses a body, because a "dry_run" in it must not be ignored. An empty object counts as no body.
 func NoBody(c *gin.Context) error {
 	body, err := io.ReadAll(c.Request.Body)
 	if err == nil && len(body) > 0 {

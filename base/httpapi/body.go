@@ -11,24 +11,23 @@ import (
 )
 
 const (
-	// bodyTimeout is how long a request's body may take to arrive. It has at most api.body_limit bytes.
+	// bodyTimeout is the time in which a request's body must arrive. It has at most api.body_limit bytes.
 	bodyTimeout = 5 * time.Second
-	// unreadTimeout is how long the rest of a body that no handler reads may take: a request that was refused must not
-	// keep its connection.
+	// unreadTimeout is the time in which the rest of an unread body must arrive: a refused request must not keep its
+	// connection.
 	unreadTimeout = time.Second
 )
 
-// timedBody is a request's body that must arrive within bodyTimeout. Where the connection knows no deadlines, as in
-// tests without one, there is no limit.
+// timedBody is a request's body that must arrive within bodyTimeout. Without a connection that has deadlines, as in
+// tests, there is no limit.
 type timedBody struct {
 	io.ReadCloser
 
 	connection *http.ResponseController
-	done       bool // nothing more is read from it
+	done       bool // it was read to its end, or reading it failed
 }
 
-// timeBody limits the time of a request's body. The function that it returns must be called when the request has been
-// answered.
+// timeBody limits the time in which a request's body arrives. Call the returned function after the answer.
 func timeBody(c *gin.Context) (answered func()) {
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return func() {}
@@ -44,8 +43,8 @@ func timeBody(c *gin.Context) (answered func()) {
 }
 
 func (b *timedBody) allow(limit time.Duration) {
-	_ = b.connection.SetReadDeadline(time.Now().Add(
-		limit)) //nolint:forbidigo // The network measures its deadlines by this clock.
+	deadline := time.Now().Add(limit) //nolint:forbidigo // The network measures its deadlines by this clock.
+	_ = b.connection.SetReadDeadline(deadline)
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
@@ -56,7 +55,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	}
 	if err != nil && !b.done {
 		b.done = true
-		// The deadline would otherwise end the request itself, whose own limit is longer.
+		// The deadline would otherwise end the request itself, which has a longer limit.
 		_ = b.connection.SetReadDeadline(time.Time{})
 	}
 	return n, err

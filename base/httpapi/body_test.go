@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowBody sends a request whose body does not come, over a connection without a network, and returns the answer, and
-// how long the server kept the connection.
+// slowBody sends a request whose body does not arrive, over a connection without a network. It returns the answer, and
+// the time for which the server kept the connection.
 func slowBody(t *testing.T, b *bundle, handler http.Handler, request string) (status int, kind, problem string,
 	kept time.Duration) {
 	t.Helper()
@@ -68,7 +68,7 @@ func (p *onePipe) Close() error { close(p.closed); return nil }
 
 func (p *onePipe) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-func TestBody_ThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
+func TestBody_ThatDoesNotArriveEndsTheRequest(t *testing.T) {
 	t.Parallel()
 	post := func(path, token string) string {
 		return fmt.Sprintf(
@@ -84,7 +84,7 @@ func TestBody_ThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 		{"of a caller without one", post("/api/run", "wrong"), http.StatusUnauthorized, 2 * unreadTimeout},
 		{"of a caller whose role is too low", post("/api/run", viewerToken), http.StatusForbidden, 2 * unreadTimeout},
 		{"to a path that does not exist", post("/nothing", adminToken), http.StatusNotFound, 2 * unreadTimeout},
-		{"to a path that takes none", post("/healthz", adminToken), http.StatusMethodNotAllowed, 2 * unreadTimeout},
+		{"to a path that takes no body", post("/healthz", adminToken), http.StatusMethodNotAllowed, 2 * unreadTimeout},
 		{"of a page of another site", strings.Replace(post("/api/run", adminToken), "\r\n\r\n",
 			"\r\nSec-Fetch-Site: cross-site\r\n\r\n", 1),
 			http.StatusForbidden, 2 * unreadTimeout},
@@ -103,8 +103,8 @@ func TestBody_ThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 	}
 }
 
-// The listener of metrics reads no body, and takes no token that could bound who sends one.
-func TestBody_ToTheListenerOfMetricsIsNotWaitedForLong(t *testing.T) {
+// The listener of metrics reads no body, and any caller can send one.
+func TestBody_ToTheListenerOfMetricsEndsTheRequest(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]int{http.MethodGet: http.StatusOK, http.MethodPost: http.StatusMethodNotAllowed} {
 		t.Run(method, func(t *testing.T) {
@@ -135,8 +135,8 @@ func longWork(c *gin.Context) error {
 	}
 }
 
-// What ends the wait for a body must not end a request whose work takes longer.
-func TestBody_ThatHasArrivedLeavesTheRequestItsTime(t *testing.T) {
+// The deadline of a body must not end a request whose work takes longer.
+func TestBody_ThatHasArrivedSetsNoDeadline(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withTokens).open(t)
 	b.Register(Route{"POST", "/api/long", Admin, longWork})

@@ -14,22 +14,22 @@ import (
 	"adsync/base/secret"
 )
 
-// Config is how the HTTP server listens and who may call it.
+// Config holds the addresses, callers and bounds of the HTTP server.
 type Config struct {
 	Listen         string        `koanf:"listen" doc:"The address of the API, health and, for callers with a token, metrics, as host:port. Without tokens it must be a loopback address; an empty host means all addresses."`
 	MetricsListen  string        `koanf:"metrics_listen" doc:"An address that serves /metrics alone and without a token, as host:port, for a Prometheus that has none. The metrics show spend by game: use an address that only your monitoring reaches. Empty means none."`
 	Tokens         []Token       `koanf:"tokens" doc:"Who may call the API. With none, every caller on this machine may do everything."`
-	TrustedProxies []string      `koanf:"trusted_proxies" doc:"Addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: the client's address, in the log and where wrong tokens are counted, and whether it speaks TLS, so that the page's cookie is Secure. None = nobody is believed."`
-	RequestTimeout time.Duration `koanf:"request_timeout" doc:"How long a request may take before it is given up."`
+	TrustedProxies []string      `koanf:"trusted_proxies" doc:"Addresses or networks (10.0.0.0/8) of trusted proxies. Their X-Forwarded-For gives the client's address, for the log and for counting wrong tokens. Their X-Forwarded-Proto shows whether the client speaks TLS, so that the page's cookie is Secure. Empty means that no proxy is trusted."`
+	RequestTimeout time.Duration `koanf:"request_timeout" doc:"The time after which a request is ended."`
 	BodyLimit      int64         `koanf:"body_limit" doc:"The largest request body, in bytes."`
 	TLS            TLSConfig     `koanf:"tls"`
-	ShutdownDelay  time.Duration `koanf:"shutdown_delay" doc:"How long requests are still taken at a stop after /readyz began to answer 503, for load balancers to notice. 0s without one; at most 3s, so that the program stops within 15s."`
+	ShutdownDelay  time.Duration `koanf:"shutdown_delay" doc:"How long requests are still taken at a stop after /readyz begins to answer 503, so that load balancers notice. 0s without a load balancer; at most 3s, so that the program stops within 15s."`
 }
 
-// Token lets a caller in.
+// Token is the credential of a caller.
 type Token struct {
-	Name  string      `koanf:"name" doc:"Whose token it is, as logs and the audit trail show it."`
-	Token secret.Text `koanf:"token" doc:"What adsync token new prints for it: sha256: and the hash of the token, which lets only tokens of at least 32 characters in. Or the bearer token itself, of at least 16 characters: then keep it out of files that others read."`
+	Name  string      `koanf:"name" doc:"The name of the token's owner, as logs and the audit trail show it."`
+	Token secret.Text `koanf:"token" doc:"The line that adsync token new prints for it: sha256: and the hash of the token, which must have at least 32 characters. Or the bearer token itself, of at least 16 characters: then keep it out of files that others read."`
 	Role  Role        `koanf:"role" doc:"What it allows: viewer reads, operator also runs and repeats work, admin also changes settings."`
 }
 

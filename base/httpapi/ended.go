@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// endedInterval is how often the sessions that other processes ended are read.
+	// endedInterval is the time between two reads of the sessions that other processes ended.
 	endedInterval = time.Second
-	// endedPatience is how long one read or write of them may take. Somebody who logs out waits for the write.
-	endedPatience = 2 * time.Second
+	// endedTimeout is the time that one read or write of them may take. A log-out waits for the write.
+	endedTimeout = 2 * time.Second
 )
 
 // SessionStore holds the sessions that were ended before their time, for all processes that show pages.
 type SessionStore interface {
-	// EndSession records that a session, which would last until a moment, has ended. Twice is no error.
+	// EndSession records that a session has ended, which would have lasted until a moment. It may be called twice.
 	EndSession(ctx context.Context, id string, until time.Time) error
-	// EndedSessions returns all that would still last.
+	// EndedSessions returns all ended sessions that would still last.
 	EndedSessions(ctx context.Context) ([]string, error)
 }
 
-// endedSessions are those whose cookies no longer open a page, although they are sealed and not over. A page asks
-// this memory alone, so that it is shown while the store is away: this process's own log-outs hold at once, those of
-// others from the last read on.
+// endedSessions are the sessions whose cookies no longer open a page, although they are sealed and not over. Pages
+// check only this memory, so that they are shown while the store does not answer. This process's own log-outs hold at
+// once, those of other processes after the next read.
 type endedSessions struct {
 	store SessionStore // nil: sessions are this process's own
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	here    map[string]time.Time // ended by this process, and until when they would last
-	unsaved map[string]time.Time // those of them that the store does not have yet
-	stored  map[string]struct{}  // as the store had them last
+	here    map[string]time.Time // ended by this process, with the time until which they would last
+	unsaved map[string]time.Time // those of here that the store does not have yet
+	stored  map[string]struct{}  // all in the store at the last read
 	failing bool
 
 	cancel context.CancelFunc // nil before Start
@@ -49,7 +49,7 @@ func newEndedSessions(log *slog.Logger) *endedSessions {
 	return &endedSessions{log: log, here: map[string]time.Time{}, unsaved: map[string]time.Time{}}
 }
 
-// Start reads what has ended so far, and then keeps reading and saving until Stop.
+// Start reads the ended sessions, and then keeps reading and saving until Stop.
 func (e *endedSessions) Start(ctx context.Context) error {
 	if err := e.read(ctx); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (e *endedSessions) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop saves what is not saved yet, if the store takes it.
+// Stop tries to save what is not saved yet.
 func (e *endedSessions) Stop() {
 	if e.cancel == nil {
 		return
@@ -84,7 +84,8 @@ func (e *endedSessions) Stop() {
 	e.note(e.save(context.Background()))
 }
 
-// end ends a session here at once, and for others as soon as the store has it, which is waited for briefly.
+// end ends a session in this process at once, and in others when the store has it. It waits up to endedTimeout for the
+// store.
 func (e *endedSessions) end(ctx context.Context, s session) {
 	e.mu.Lock()
 	e.here[s.ID] = s.Until
@@ -92,7 +93,7 @@ func (e *endedSessions) end(ctx context.Context, s session) {
 		e.unsaved[s.ID] = s.Until
 	}
 	e.mu.Unlock()
-	e.note(e.save(context.WithoutCancel(ctx))) // A browser that leaves early has logged out all the same.
+	e.note(e.save(context.WithoutCancel(ctx))) // A browser that hangs up is still logged out.
 }
 
 func (e *endedSessions) has(id string) bool {
@@ -110,13 +111,13 @@ func (e *endedSessions) exchange(ctx context.Context) error {
 	return e.read(ctx)
 }
 
-// save writes what the store does not have yet, and forgets what is over.
+// save writes what the store does not have yet, and drops what is over.
 func (e *endedSessions) save(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, endedPatience)
+	ctx, cancel := context.WithTimeout(ctx, endedTimeout)
 	defer cancel()
-	for id, until := range e.take() {
+	for id, until := range e.dropOver() {
 		if err := e.store.EndSession(ctx, id, until); err != nil {
-			return fmt.Errorf("save that a session has ended: %w", err)
+			return fmt.Errorf("save an ended session: %w", err)
 		}
 		e.mu.Lock()
 		delete(e.unsaved, id)
@@ -125,7 +126,8 @@ func (e *endedSessions) save(ctx context.Context) error {
 	return nil
 }
 
-func (e *endedSessions) take() map[string]time.Time {
+// dropOver drops the sessions that would no longer last, and returns the others that are not saved yet.
+func (e *endedSessions) dropOver() map[string]time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := clock.Mark()
@@ -142,11 +144,11 @@ func (e *endedSessions) take() map[string]time.Time {
 }
 
 func (e *endedSessions) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, endedPatience)
+	ctx, cancel := context.WithTimeout(ctx, endedTimeout)
 	defer cancel()
 	ids, err := e.store.EndedSessions(ctx)
 	if err != nil {
-		return fmt.Errorf("read the sessions that have ended: %w", err)
+		return fmt.Errorf("read the ended sessions: %w", err)
 	}
 	stored := make(map[string]struct{}, len(ids))
 	for _, id := range ids {
@@ -158,7 +160,7 @@ func (e *endedSessions) read(ctx context.Context) error {
 	return nil
 }
 
-// note logs when the store begins to fail, and when it answers again.
+// note logs the first failure of the store, and its first success after that.
 func (e *endedSessions) note(err error) {
 	e.mu.Lock()
 	changed := e.failing != (err != nil)

@@ -18,7 +18,7 @@ import (
 	"adsync/base/secret"
 )
 
-// sharedSessions is a store in memory, which may be away or hang.
+// sharedSessions is a store in memory, which can refuse or hang.
 type sharedSessions struct {
 	mu    sync.Mutex
 	ended map[string]time.Time
@@ -65,7 +65,7 @@ func (s *sharedSessions) EndedSessions(ctx context.Context) ([]string, error) {
 	return slices.Collect(maps.Keys(s.ended)), nil
 }
 
-// producers are servers of one deployment, each with its part that shares ended sessions.
+// producers returns n servers of one deployment that share ended sessions through a store.
 func producers(t *testing.T, n int) (*sharedSessions, []*Server) {
 	t.Helper()
 	box, err := secret.NewBox(secret.NewKey("k"))
@@ -106,13 +106,13 @@ func TestLogout_EndsTheSessionInAllProcesses(t *testing.T) {
 		<-time.After(endedInterval)
 		synctest.Wait()
 		require.False(t, opens(there, cookie), "nor in another process")
-		require.True(t, opens(here, other) && opens(there, other), "another session of the same token goes on")
+		require.True(t, opens(here, other) && opens(there, other), "another session of the same token continues")
 		require.Equal(t, http.StatusUnauthorized, visit(there, http.MethodGet, "http://ads.example.com/metrics", cookie,
 			nil).Code)
 	})
 }
 
-func TestLogout_AProcessThatStartsLaterKnowsOfIt(t *testing.T) {
+func TestLogout_HoldsInAProcessThatStartsLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, all := producers(t, 1)
@@ -128,12 +128,12 @@ func TestLogout_AProcessThatStartsLaterKnowsOfIt(t *testing.T) {
 		late := newEndedSessions(slog.New(slog.DiscardHandler))
 		late.store = store
 		require.ErrorContains(t, late.Start(t.Context()),
-			"read the sessions that have ended: no route to host", "one that cannot know does not start")
+			"read the ended sessions: no route to host", "a process that cannot read them does not start")
 	})
 }
 
-// Pages and log-outs do without the store, and make up for it when it is back.
-func TestLogout_WhileTheStoreIsAway(t *testing.T) {
+// Pages and log-outs work without the store, and the log-outs are saved when it answers again.
+func TestLogout_WhileTheStoreDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	for name, hangs := range map[string]bool{"refuses": false, "hangs": true} {
 		t.Run(name, func(t *testing.T) {
@@ -149,25 +149,25 @@ func TestLogout_WhileTheStoreIsAway(t *testing.T) {
 
 				began := time.Now()
 				logOut(t, here, cookie)
-				require.LessOrEqual(t, time.Since(began), endedPatience)
+				require.LessOrEqual(t, time.Since(began), endedTimeout)
 				<-time.After(time.Minute)
 				began = time.Now()
-				require.False(t, opens(here, cookie), "it has ended where it was ended")
+				require.False(t, opens(here, cookie), "it has ended in the process of the log-out")
 				require.True(t, opens(there, cookie), "the other process cannot know yet")
-				require.False(t, opens(there, before), "what it knew holds")
+				require.False(t, opens(there, before), "what it read before holds")
 				require.True(t, opens(here, other) && opens(there, other))
 				require.Zero(t, time.Since(began), "pages wait for nothing")
 
 				store.set(false, false)
-				<-time.After(2*endedInterval + endedPatience)
+				<-time.After(2*endedInterval + endedTimeout)
 				synctest.Wait()
-				require.False(t, opens(there, cookie), "it is told when the store is back")
+				require.False(t, opens(there, cookie), "the log-out arrives when the store answers again")
 			})
 		})
 	}
 }
 
-func TestLogout_WhatIsOverIsForgotten(t *testing.T) {
+func TestLogout_SessionsThatAreOverAreDropped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, all := producers(t, 1)
@@ -180,7 +180,7 @@ func TestLogout_WhatIsOverIsForgotten(t *testing.T) {
 	})
 }
 
-// Whoever has no session ends none, and leaves nothing behind.
+// A log-out without a session ends none, and stores nothing.
 func TestLogout_WithoutASession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestLogout_WithoutASession(t *testing.T) {
 	})
 }
 
-func TestPages_TheCookieIsSecureWhereTheBrowserSpeaksTLS(t *testing.T) {
+func TestPages_TheCookieIsSecureIfTheBrowserSpeaksTLS(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, nil, veraToken(veraText))
 	trusting := pageServerWith(t, nil, func(c *Config) { c.TrustedProxies = []string{"192.0.2.1", "fd00::/8"} },
@@ -208,11 +208,11 @@ func TestPages_TheCookieIsSecureWhereTheBrowserSpeaksTLS(t *testing.T) {
 	}{
 		{"no TLS", s, "http://ads.example.com", "", false},
 		{"TLS of its own", s, "https://ads.example.com", "", true},
-		{"a proxy that is not declared", s, "http://ads.example.com", "https", false},
+		{"a proxy that is not trusted", s, "http://ads.example.com", "https", false},
 		{"a trusted proxy that ends TLS", trusting, "http://ads.example.com", "https", true},
 		{"two proxies, of which the first ends TLS", trusting, "http://ads.example.com", "HTTPS, http", true},
 		{"a trusted proxy without TLS", trusting, "http://ads.example.com", "http", false},
-		{"a trusted proxy that says nothing", trusting, "http://ads.example.com", "", false},
+		{"a trusted proxy without the header", trusting, "http://ads.example.com", "", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -11,12 +11,12 @@ import (
 	"adsync/base/service"
 )
 
-// drainTimeout is how long requests under way may take at a stop. It is short: the parts that stop after the gate
-// need most of the 15 s.
+// drainTimeout is the time for which a stop waits for requests under way. It is short: the parts that stop after the
+// gate need most of the 15 s.
 const drainTimeout = 2 * time.Second
 
-// gate lets requests to the API in while the parts behind it work. It is a part of its own, which starts last and
-// stops first, while health and metrics are answered from the first start to the last stop.
+// gate admits requests to the API while all other parts work. It is a separate part, which starts last and stops first.
+// Health and metrics are answered from the first start to the last stop.
 type gate struct {
 	ready *readiness
 	delay time.Duration
@@ -34,7 +34,7 @@ func newGate(ready *readiness, delay time.Duration) *gate {
 	return &gate{ready: ready, delay: delay, idle: make(chan struct{})}
 }
 
-// Start lets requests in.
+// Start admits requests.
 func (g *gate) Start(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -45,7 +45,8 @@ func (g *gate) Start(context.Context) error {
 	return nil
 }
 
-// Stop tells load balancers to look elsewhere, gives them time to, and waits for the requests under way.
+// Stop reports to load balancers that no more requests should be sent, waits for the delay, shuts the gate and waits
+// for the requests under way.
 func (g *gate) Stop() {
 	g.mu.Lock()
 	first, wasOpen := !g.stopped, g.open
@@ -101,7 +102,7 @@ func (g *gate) handle(c *gin.Context) {
 	if !g.enter() {
 		c.Header("Retry-After", "5")
 		answer(c, NewProblem(http.StatusServiceUnavailable,
-			"The program is starting or stopping: /readyz tells when it takes requests."))
+			"The program is starting or stopping: it takes requests when /readyz answers 200."))
 		return
 	}
 	defer g.leave()

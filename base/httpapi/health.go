@@ -14,18 +14,18 @@ import (
 	"adsync/base/clock"
 )
 
-// CheckFunc tells why a part cannot do its work now, or nil. It should return when ctx ends; one that does not is not
-// waited for, and not asked again until it has.
+// CheckFunc returns the reason why a part cannot work now, or nil. It should return when ctx ends. A check that does
+// not is not waited for, and not called again until it has returned.
 type CheckFunc func(ctx context.Context) error
 
 const (
 	checkTimeout = 2 * time.Second
-	// checkGrace is how much longer the reason of a check that obeys its context may take.
+	// checkGrace is the extra time for a check to return after its context has ended.
 	checkGrace = 200 * time.Millisecond
-	// checkAge is how long a verdict is given again, so that callers without a token cannot make the server ask the
-	// database as often as they like.
+	// checkAge is the time for which a verdict is reused, so that callers without a token cannot make the server query
+	// the database as often as they like.
 	checkAge = time.Second
-	// watchInterval is how often the checks are asked when nobody calls, so that the log tells of what changed.
+	// watchInterval is the time between two runs of the checks without a caller, so that changes are logged.
 	watchInterval = 5 * time.Second
 )
 
@@ -38,25 +38,25 @@ const (
 	stopping phase = "stopping"
 )
 
-// readiness answers whether requests should be sent here.
+// readiness reports whether requests should be sent here.
 type readiness struct {
 	log     *slog.Logger
-	judging sync.Mutex // held while the checks are asked: those who come meanwhile share the verdict
-	mu      sync.Mutex // guards what is below
+	judging sync.Mutex // held while the checks run: callers in that time share the verdict
+	mu      sync.Mutex // guards the fields below
 	phase   phase
 	checks  []*check
 	verdict *verdict
 	at      time.Time
 }
 
-// kind is what a check means for readiness.
+// kind is the meaning of a check for readiness.
 type kind string
 
 const (
-	part       kind = "part"       // of this program: it cannot be asked before it has started
-	dependency kind = "dependency" // a server that is needed: it is asked from the first start on
-	requested  kind = "requested"  // a dependency that requests wait for
-	optional   kind = "optional"   // a server without which all goes on, only worse
+	part       kind = "part"       // of this program: it is not checked before it has started
+	dependency kind = "dependency" // a server that is needed: it is checked from the first start on
+	requested  kind = "requested"  // a dependency that requests need
+	optional   kind = "optional"   // a server without which the program works, but worse
 )
 
 type check struct {
@@ -66,7 +66,7 @@ type check struct {
 
 	mu      sync.Mutex
 	asked   time.Time // zero unless an answer is outstanding
-	failing time.Time // since when it fails, as the log was told; zero while it does not
+	failing time.Time // of the log line that it fails; zero while it does not
 }
 
 type verdict struct {
@@ -95,9 +95,9 @@ func (r *readiness) set(p phase) {
 	r.verdict = nil
 }
 
-// judge asks all checks at once, each for at most checkTimeout. Others get the same verdict for checkAge: a caller
-// that may hang up must not pass its own context. Parts are not asked before they have started, and nothing is asked
-// after the stop began: they could not answer.
+// judge runs all checks at the same time, each for at most checkTimeout. Other callers get the same verdict for
+// checkAge, so a caller that may hang up must not pass its own context. Parts are not checked before they have
+// started, and nothing is checked after the stop began: they could not answer.
 func (r *readiness) judge(ctx context.Context) *verdict {
 	r.judging.Lock()
 	defer r.judging.Unlock()
@@ -127,7 +127,7 @@ func (r *readiness) judge(ctx context.Context) *verdict {
 				result.Reason = err.Error()
 			}
 			if !errors.Is(ctx.Err(), context.Canceled) {
-				c.tell(r.log, err)
+				c.logChange(r.log, err)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func (r *readiness) judge(ctx context.Context) *verdict {
 	return v
 }
 
-// answer asks the check, and waits no longer than ctx and a moment.
+// answer runs the check, and returns at the latest checkGrace after checkTimeout.
 func (c *check) answer(ctx context.Context) error {
 	c.mu.Lock()
 	if since := c.asked; !since.IsZero() {
@@ -165,7 +165,7 @@ func (c *check) answer(ctx context.Context) error {
 	select {
 	case err := <-answered:
 		if errors.Is(err, context.DeadlineExceeded) {
-			// Which deadline it was is no news to the reader.
+			// The error of the deadline would add nothing.
 			return fmt.Errorf("no answer within %s", checkTimeout)
 		}
 		return err
@@ -174,22 +174,22 @@ func (c *check) answer(ctx context.Context) error {
 	}
 }
 
-// tell logs that a check began to fail, or that it no longer does: one line each, whatever the reason does in between.
-func (c *check) tell(log *slog.Logger, err error) {
+// logChange logs that a check began to fail, or no longer fails: one line each, also if the reason changes in between.
+func (c *check) logChange(log *slog.Logger, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err != nil && c.failing.IsZero():
 		c.failing = clock.Mark()
-		log.Warn("a check of readiness fails", "check", c.name, "optional", c.kind == optional, "err", err)
+		log.Warn("readiness check fails", "check", c.name, "optional", c.kind == optional, "err", err)
 	case err == nil && !c.failing.IsZero():
-		log.Info("a check of readiness no longer fails", "check", c.name, "failed_for",
+		log.Info("readiness check no longer fails", "check", c.name, "failed_for",
 			clock.Since(c.failing).Round(time.Millisecond))
 		c.failing = time.Time{}
 	}
 }
 
-// watch judges now and then until ctx ends.
+// watch judges at each watchInterval until ctx ends.
 func (r *readiness) watch(ctx context.Context) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -203,8 +203,8 @@ func (r *readiness) watch(ctx context.Context) {
 	}
 }
 
-// unavailable returns the answer to requests that cannot be served because a server that they need is away, or nil when
-// none is.
+// unavailable returns the answer to requests that fail because a server that they need does not answer, or nil if all
+// such servers answer.
 func (r *readiness) unavailable(ctx context.Context) *Problem {
 	v := r.judge(context.WithoutCancel(ctx))
 	r.mu.Lock()
@@ -212,8 +212,8 @@ func (r *readiness) unavailable(ctx context.Context) *Problem {
 	for i, c := range v.Checks {
 		if v.Phase == serving && r.checks[i].kind == requested && !c.OK {
 			return NewProblem(http.StatusServiceUnavailable,
-				"The %s does not answer (%s), and the request was given up. If it was to change something, look whether it did. "+
-					"/readyz tells when to try again.", c.Name, c.Reason)
+				"The %s does not answer (%s), and the request was ended. If it changes something, check whether it did. Try "+
+					"again when /readyz answers 200.", c.Name, c.Reason)
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func (r *readiness) unavailable(ctx context.Context) *Problem {
 // FailedCheck is a condition of readiness that fails.
 type FailedCheck struct{ Name, Reason string }
 
-// FailedChecks tells which conditions of readiness fail now, those without which all goes on among them.
+// FailedChecks returns the conditions of readiness that fail now, also the optional ones.
 func (s *Server) FailedChecks(ctx context.Context) []FailedCheck {
 	var failed []FailedCheck
 	for _, c := range s.ready.judge(context.WithoutCancel(ctx)).Checks {

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// server is a server that the program needs, as the test wants it.
+// server is a server that the program needs, with the state that the test sets.
 type server struct {
 	mu   sync.Mutex
 	away error
-	hang chan struct{} // it does not even notice that nobody waits any more
+	hang chan struct{} // until it is closed, ask does not return, also not when its context ends
 }
 
 func (s *server) set(away error, hang chan struct{}) {
@@ -41,7 +41,7 @@ func (s *server) ask(context.Context) error {
 	return away
 }
 
-// query is what a handler does with the server: it fails with it, and ends with its context.
+// query is a handler's call of the server: it fails like the server, and ends with its context.
 func (s *server) query(ctx context.Context) error {
 	hang, away := s.get()
 	if hang == nil {
@@ -70,7 +70,7 @@ func setupWith(t *testing.T, needed, extra *server) *bundle {
 	return b
 }
 
-func TestReadiness_ACheckThatHangsIsNotWaitedForNorPiledUp(t *testing.T) {
+func TestReadiness_ACheckThatHangsIsNotWaitedForOrRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hung := &server{hang: make(chan struct{})}
@@ -88,14 +88,13 @@ func TestReadiness_ACheckThatHangsIsNotWaitedForNorPiledUp(t *testing.T) {
 		}
 		close(hung.hang)
 		synctest.Wait()
-		require.Equal(t, http.StatusOK, b.call("GET", "/readyz", "").Code, "it is asked again once it has answered")
-		require.Equal(t, 1, strings.Count(b.log.String(), "a check of readiness fails"),
-			"one line, however often it was asked")
-		require.Equal(t, 1, strings.Count(b.log.String(), "a check of readiness no longer fails"))
+		require.Equal(t, http.StatusOK, b.call("GET", "/readyz", "").Code, "it is called again after it has returned")
+		require.Equal(t, 1, strings.Count(b.log.String(), "readiness check fails"), "one line for all calls")
+		require.Equal(t, 1, strings.Count(b.log.String(), "readiness check no longer fails"))
 	})
 }
 
-func TestReadiness_GoesOnWithoutWhatIsOptional(t *testing.T) {
+func TestReadiness_NeedsNoOptionalServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		extra := &server{away: errors.New("connection refused")}
@@ -107,19 +106,20 @@ func TestReadiness_GoesOnWithoutWhatIsOptional(t *testing.T) {
 	})
 }
 
-func TestReadiness_TellsWhatAStartWaitsFor(t *testing.T) {
+func TestReadiness_ReportsWhatAStartWaitsFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setupWith(t, &server{away: errors.New("connection refused")}, &server{})
 		w := b.call("GET", "/readyz", "")
 		require.Equal(t, http.StatusServiceUnavailable, w.Code)
 		require.JSONEq(t,
-			`{"ready": false, "phase": "starting", "checks": [{"name": "data database", "ok": false, "reason": "connection refused"},
+			`{"ready": false, "phase": "starting", "checks": [
+			{"name": "data database", "ok": false, "reason": "connection refused"},
 			{"name": "redis", "ok": true, "optional": true}]}`, w.Body.String())
 	})
 }
 
-func TestWatch_TellsTheLogThoughNobodyAsks(t *testing.T) {
+func TestWatch_LogsChangesWithoutACaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		needed := &server{away: errors.New("connection refused")}
@@ -140,7 +140,7 @@ func TestWatch_TellsTheLogThoughNobodyAsks(t *testing.T) {
 	})
 }
 
-func TestHandle_ARequestThatNeedsAServerThatIsAwayIsTold(t *testing.T) {
+func TestHandle_ARequestNamesTheServerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		needed := &server{}
@@ -154,8 +154,8 @@ func TestHandle_ARequestThatNeedsAServerThatIsAwayIsTold(t *testing.T) {
 		require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
 		require.Equal(t, "5", w.Header().Get("Retry-After"))
 		require.Contains(t, w.Body.String(), "The data database does not answer (connection refused)")
-		require.Equal(t, http.StatusOK, b.call("GET", "/api/who", "").Code, "what needs no database is served")
-		require.NotContains(t, b.log.String(), "request failed", "the check has its line; each request need not have one")
+		require.Equal(t, http.StatusOK, b.call("GET", "/api/who", "").Code, "a request that needs no database is served")
+		require.NotContains(t, b.log.String(), "request failed", "the check has its line; the requests have none")
 
 		hang := make(chan struct{})
 		needed.set(nil, hang)
@@ -164,7 +164,7 @@ func TestHandle_ARequestThatNeedsAServerThatIsAwayIsTold(t *testing.T) {
 		w = b.call("GET", "/api/rows", "")
 		require.Equal(t, http.StatusServiceUnavailable, w.Code)
 		require.LessOrEqual(t, time.Since(began), slowRequest+checkTimeout+checkGrace,
-			"nobody waits for the end of request_timeout")
+			"the request ends before request_timeout")
 		require.Contains(t, w.Body.String(), "no answer within 2s")
 
 		close(hang)

@@ -11,15 +11,15 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// HTML is a page for browsers that asks nobody else for anything: its style and its script are within it, and the
-// browser is told to take no others, whatever finds its way into the page.
+// HTML is a page for browsers that loads nothing else: it contains its style and its script, and its policy makes the
+// browser refuse any others, also if something is injected into the page.
 type HTML struct {
 	template *template.Template
 	policy   string
 }
 
-// NewHTML makes a page of a template, in which {{style}} and {{script}} stand for the whole content of their
-// elements. Either may be empty.
+// NewHTML makes a page of a template. In it {{style}} and {{script}} stand for the whole content of their elements.
+// Either may be empty.
 func NewHTML(text, style, script string, funcs template.FuncMap) (*HTML, error) {
 	own := template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // It is part of the program.
@@ -37,13 +37,13 @@ func NewHTML(text, style, script string, funcs template.FuncMap) (*HTML, error) 
 	return &HTML{template: t, policy: strings.Join(policy, "; ")}, nil
 }
 
-// sourceOf names the one text that a browser may take.
+// sourceOf returns the source expression of the one text that a browser may use.
 func sourceOf(text string) string {
 	hash := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
 }
 
-// Write answers with the page of data.
+// Write renders the page with data, and sends it.
 func (h *HTML) Write(c *gin.Context, status int, data any) error {
 	var page bytes.Buffer
 	if err := h.template.Execute(&page, data); err != nil {

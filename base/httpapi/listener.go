@@ -18,7 +18,7 @@ type listener struct {
 	served chan struct{} // closed when it no longer accepts
 }
 
-// listen opens an address. Nothing is answered on it before serve.
+// listen opens an address. Requests are not answered before serve.
 func (s *Server) listen(ctx context.Context, name, address string, handler http.Handler) (*listener, error) {
 	opened, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Server) listen(ctx context.Context, name, address string, handler http.
 	}}, nil
 }
 
-// serve answers until the listener's server is shut down; requests end with the context.
+// serve starts to answer, until the listener's server is shut down. Requests end with the context.
 func (s *Server) serve(ctx context.Context, l *listener) {
 	l.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	go func() {

@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// loginTries is how many wrong tokens an address may try in a loginWindow. The same one again is a client that was
-	// given the wrong one, and guesses nothing.
+	// loginTries is the number of different wrong tokens that an address may try in a loginWindow. A client that repeats
+	// one wrong token is misconfigured, and guesses nothing.
 	loginTries  = 10
 	loginWindow = time.Minute
-	// loginAddresses is how many addresses are remembered at a time.
+	// loginAddresses is the number of addresses that are remembered.
 	loginAddresses = 10_000
-	// sweepInterval is how often all of them are looked at, at the most: whoever has very many addresses must not have
-	// that done for each.
+	// sweepInterval is the least time between two scans of all addresses, so that a caller with very many addresses does
+	// not cause one scan for each.
 	sweepInterval = time.Second
 )
 
-// logins remembers which addresses try one wrong token after the other.
+// logins counts the wrong tokens of addresses.
 type logins struct {
 	mu     sync.Mutex
 	failed map[netip.Prefix]*failedLogins
-	swept  time.Time // when those whose window is over were last forgotten
+	swept  time.Time // of the last scan for windows that are over
 }
 
 type failedLogins struct {
 	began time.Time // a reading of the process's clock
-	tried []uint64  // of each wrong token a part of its hash
+	tried []uint64  // a part of the hash of each wrong token
 }
 
 func newLogins() *logins { return &logins{failed: map[netip.Prefix]*failedLogins{}} }
 
-// wait returns how long an address has to wait before it may try a token; 0 = it may now.
+// wait returns the time after which an address may try a token; 0: now.
 func (l *logins) wait(address string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *logins) wait(address string) time.Duration {
 	return max(0, loginWindow-clock.Since(f.began))
 }
 
-// fail notes that an address has tried a wrong token.
+// fail records that an address has tried a wrong token.
 func (l *logins) fail(address string, hash [sha256.Size]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,8 +64,8 @@ func (l *logins) fail(address string, hash [sha256.Size]byte) {
 	}
 }
 
-// makeRoom forgets those whose window is over, and if there are none some other one: whoever has so many addresses is
-// not held up by this.
+// makeRoom drops addresses whose window is over. If there are none it drops any other one: counting does not stop a
+// caller that has so many addresses.
 func (l *logins) makeRoom() {
 	if len(l.failed) < loginAddresses {
 		return
@@ -86,11 +86,11 @@ func (l *logins) makeRoom() {
 	}
 }
 
-// network is what one client has: an address of IPv4, or a /64 of IPv6, any of whose addresses it may take.
+// network returns the addresses that one client can use: an address of IPv4, or a /64 of IPv6.
 func network(address string) netip.Prefix {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
-		return netip.Prefix{} // All that cannot be told apart are one.
+		return netip.Prefix{} // All unreadable addresses count as one.
 	}
 	ip = ip.Unmap().WithZone("")
 	bits := ip.BitLen()

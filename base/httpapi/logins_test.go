@@ -45,7 +45,7 @@ func TestLogins_WrongTokensHaveToWait(t *testing.T) {
 		require.Contains(t, problem(t, w).Detail, "too many wrong tokens came from your address")
 		require.Equal(t, http.StatusTooManyRequests, guess(11, "[::ffff:10.0.0.7]:1000").Code, "the same address")
 		require.Equal(t, http.StatusTooManyRequests, guess(12, "10.0.0.7:1", "X-Forwarded-For", "10.0.0.8").Code,
-			"nobody is believed to be a proxy")
+			"no proxy is trusted")
 		require.Equal(t, http.StatusUnauthorized, guess(13, "10.0.0.8:1000").Code, "another address")
 
 		<-time.After(loginWindow - time.Second)
@@ -55,7 +55,7 @@ func TestLogins_WrongTokensHaveToWait(t *testing.T) {
 	})
 }
 
-func TestLogins_EveryWindowIsAsTheFirst(t *testing.T) {
+func TestLogins_EveryWindowIsLikeTheFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, withTokens).open(t)
@@ -78,9 +78,8 @@ func TestLogins_EveryWindowIsAsTheFirst(t *testing.T) {
 	})
 }
 
-// Whoever sends wrong tokens from the address that others share, as behind a proxy that is not declared, keeps nobody
-// out.
-func TestLogins_ATokenThatIsKnownAlwaysPasses(t *testing.T) {
+// Wrong tokens from a shared address, as behind a proxy that is not trusted, lock no other caller out.
+func TestLogins_AKnownTokenAlwaysPasses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withTokens).open(t)
 	const proxy = "10.0.0.7:1000"
@@ -91,10 +90,11 @@ func TestLogins_ATokenThatIsKnownAlwaysPasses(t *testing.T) {
 	for _, token := range []string{viewerToken, operatorToken, adminToken} {
 		require.Equal(t, http.StatusOK, b.from(proxy, token).Code)
 	}
-	require.Equal(t, http.StatusTooManyRequests, b.from(proxy, "one more guess").Code, "a right token ends nobody's wait")
+	require.Equal(t, http.StatusTooManyRequests, b.from(proxy, "one more guess").Code,
+		"a right token does not end the wait of wrong ones")
 }
 
-// The form takes the right token, and the page a session, while wrong tokens from the same address wait.
+// The form accepts the right token, and the page a session, while wrong tokens from the same address wait.
 func TestLogins_BrowsersLogInWhileWrongTokensWait(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, nil, veraToken(veraText))
@@ -122,7 +122,7 @@ func TestLogins_AClientWithAWrongTokenGuessesNothing(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, b.from("10.0.0.7:1000", "a first guess").Code)
 }
 
-func TestLogins_CountByClientBehindAProxyThatIsTrusted(t *testing.T) {
+func TestLogins_CountByClientBehindATrustedProxy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withTokens, func(c *Config) { c.TrustedProxies = []string{"10.1.0.0/16"} }).open(t)
 	for i := range loginTries {
@@ -132,7 +132,7 @@ func TestLogins_CountByClientBehindAProxyThatIsTrusted(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, b.from("10.1.2.3:1", "guess 11", "X-Forwarded-For", "192.0.2.10").Code)
 }
 
-func TestLogins_RememberSoManyAddressesAndNoMore(t *testing.T) {
+func TestLogins_RememberAtMostLoginAddresses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLogins()
@@ -143,9 +143,9 @@ func TestLogins_RememberSoManyAddressesAndNoMore(t *testing.T) {
 		}
 		<-time.After(loginWindow)
 		guess("192.0.2.1")
-		require.Len(t, l.failed, 1, "whose time is over is forgotten first")
+		require.Len(t, l.failed, 1, "addresses whose window is over are dropped first")
 	})
-	require.Equal(t, network("2001:db8::1"), network("2001:db8::ffff"), "one client has them all")
+	require.Equal(t, network("2001:db8::1"), network("2001:db8::ffff"), "one client can use them all")
 	require.NotEqual(t, network("2001:db8::1"), network("2001:db8:0:1::1"))
 	require.NotEqual(t, network("192.0.2.1"), network("192.0.2.2"))
 }
@@ -162,7 +162,7 @@ func TestGuard_TokensByTheirHash(t *testing.T) {
 		}
 	}).open(t)
 	require.Equal(t, http.StatusOK, b.from("10.0.0.7:1", made.Reveal()).Code)
-	require.Equal(t, http.StatusUnauthorized, b.from("10.0.0.7:1", HashToken(made)).Code, "the hash lets nobody in")
+	require.Equal(t, http.StatusUnauthorized, b.from("10.0.0.7:1", HashToken(made)).Code, "the hash is not the token")
 	require.Equal(t, http.StatusUnauthorized, b.from("10.0.0.7:1", short.Reveal()).Code,
-		"what could be found from its hash lets nobody in")
+		"a token that could be found from its hash is refused")
 }

@@ -13,8 +13,8 @@ import (
 
 const metricsPath = "/metrics"
 
-// registerMetrics serves the registry to viewers: it shows spend by game. A session is enough too, so that a browser
-// may follow a link.
+// registerMetrics serves the registry to viewers, because it shows spend by game. A session suffices too, so that a
+// browser can follow a link.
 func (s *Server) registerMetrics(registry *prometheus.Registry) {
 	s.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	byToken := s.guard.require(Viewer)
@@ -29,8 +29,8 @@ func (s *Server) registerMetrics(registry *prometheus.Registry) {
 	}, gin.WrapH(s.metrics))
 }
 
-// metricsAlone is the handler of api.metrics_listen. It needs no token, and refuses pages that had their own name
-// resolve to a loopback address.
+// metricsAlone returns the handler of api.metrics_listen. It needs no token, and refuses pages whose own name resolves
+// to a loopback address.
 func (s *Server) metricsAlone() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
@@ -43,9 +43,9 @@ func (s *Server) metricsAlone() http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody {
-			// Nobody reads it, but the server does after the answer.
-			_ = http.NewResponseController(w).SetReadDeadline(
-				time.Now().Add(unreadTimeout)) //nolint:forbidigo // The network measures its deadlines by this clock.
+			// The handler does not read the body, but the server does after the answer.
+			deadline := time.Now().Add(unreadTimeout) //nolint:forbidigo // The network measures its deadlines by this clock.
+			_ = http.NewResponseController(w).SetReadDeadline(deadline)
 		}
 		mux.ServeHTTP(w, r)
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fetch asks a server over the network, under another name if host is not empty.
+// fetch calls a server over the network, under another host name if host is not empty.
 func fetch(t *testing.T, method, url, host string) (status int, body string, header http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
@@ -39,7 +39,7 @@ func TestMetrics_HaveAListenerThatNeedsNoToken(t *testing.T) {
 	require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
 
 	status, _, _ = fetch(t, http.MethodGet, "http://"+b.Addr()+"/metrics", "")
-	require.Equal(t, http.StatusUnauthorized, status, "that of the API asks for a token all the same")
+	require.Equal(t, http.StatusUnauthorized, status, "that of the API still needs a token")
 	status, body, _ = fetch(t, http.MethodGet, alone+"/metrics", "evil.example")
 	require.Equal(t, http.StatusForbidden, status, "a page whose name resolves to this machine")
 	require.NotContains(t, body, "adsync_build_info")
@@ -51,7 +51,7 @@ func TestMetrics_HaveAListenerThatNeedsNoToken(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 }
 
-func TestMetrics_AnyNameIsTakenOnAnAddressOfANetwork(t *testing.T) {
+func TestMetrics_AnyHostNameIsAcceptedOnANetworkAddress(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withTokens, func(c *Config) { c.MetricsListen = ":9464" })
 	w := httptest.NewRecorder()
@@ -78,6 +78,6 @@ func TestMetrics_AListenerThatIsTakenLeavesNothingOpen(t *testing.T) {
 	require.ErrorContains(t, second.Start(t.Context()), "listen for metrics: ")
 	second.Stop()
 	third := setup(t, func(c *Config) { c.Listen = second.Addr() })
-	require.NoError(t, third.Start(t.Context()), "the address of its API is free again")
+	require.NoError(t, third.Start(t.Context()), "the address of the second API is free again")
 	third.Stop()
 }

@@ -25,10 +25,10 @@ const (
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// RequestID returns the id under which the log tells of the request.
+// RequestID returns the id of the request, which its log lines have.
 func RequestID(c *gin.Context) string { return c.GetString(requestIDKey) }
 
-// identify gives each request an id: the caller's own if it is fit for a log, else a random one.
+// identify gives each request an id: the caller's own if it is fit for a log, otherwise a random one.
 func identify(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
 	if !requestIDPattern.MatchString(id) {
@@ -49,11 +49,11 @@ func newHTTPMetrics(r prometheus.Registerer) (*httpMetrics, error) {
 	m := &httpMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_http_requests_total",
-			Help: "Requests answered, by route and status.",
+			Help: "Answered requests, by route and status.",
 		}, []string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "adsync_http_request_duration_seconds",
-			Help:    "How long requests took, by route.",
+			Help:    "Duration of requests, by route.",
 			Buckets: []float64{.005, .02, .1, .5, 2, 10, 30},
 		}, []string{"route"}),
 	}
@@ -64,13 +64,13 @@ func newHTTPMetrics(r prometheus.Registerer) (*httpMetrics, error) {
 func observe(logger *slog.Logger, m *httpMetrics) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		began := clock.Mark()
-		defer func() { m.record(logger, c, clock.Since(began)) }() // Deferred, for a broken-off answer passes by as a panic.
+		defer func() { m.record(logger, c, clock.Since(began)) }() // Deferred, because an aborted answer is a panic.
 		c.Next()
 	}
 }
 
-// record leaves out the query, where callers put what nobody should keep, and names no metric by a path that no route
-// has: there would be no end of them.
+// record leaves out the query, which may hold secrets, and uses no unknown path as a metric's label: their number has
+// no bound.
 func (m *httpMetrics) record(logger *slog.Logger, c *gin.Context, took time.Duration) {
 	route, status := c.FullPath(), c.Writer.Status()
 	level := slog.LevelInfo
@@ -78,7 +78,7 @@ func (m *httpMetrics) record(logger *slog.Logger, c *gin.Context, took time.Dura
 	case "":
 		route = "none"
 	case "/healthz", "/readyz", "/metrics", "/":
-		level = slog.LevelDebug // They are asked every few seconds.
+		level = slog.LevelDebug // They are called every few seconds.
 	}
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(route).Observe(took.Seconds())
@@ -103,12 +103,12 @@ func recoverPanic(logger *slog.Logger) gin.HandlerFunc {
 				return
 			}
 			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-				panic(v) // net/http's own way to drop a connection.
+				panic(v) // net/http drops the connection.
 			}
 			logger.Error("handler panicked", "panic", v, "path", c.Request.URL.Path, "request_id", RequestID(c), "stack",
 				string(debug.Stack()))
 			if c.Writer.Written() {
-				panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
+				panic(http.ErrAbortHandler) // The caller must not mistake half an answer for a whole one.
 			}
 			answer(c, problemOf(context.Background(), errors.New("panic")))
 		}()
@@ -116,8 +116,8 @@ func recoverPanic(logger *slog.Logger) gin.HandlerFunc {
 	}
 }
 
-// sameOrigin refuses what a page of another site had the browser send: where no token is needed, visiting a page
-// would else be enough to change something here.
+// sameOrigin refuses requests that a page of another site makes a browser send. Without tokens, a visit of such a page
+// could otherwise change something here.
 func sameOrigin() gin.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
 	return func(c *gin.Context) {
@@ -127,8 +127,8 @@ func sameOrigin() gin.HandlerFunc {
 	}
 }
 
-// safeHeaders has browsers and caches on the way neither guess what an answer is nor keep it: it may be anything from
-// spend to a login's name.
+// safeHeaders forbids browsers and caches to guess an answer's type or to keep it: it may hold anything from spend to a
+// login's name.
 func safeHeaders(c *gin.Context) { setSafeHeaders(c.Writer.Header()) }
 
 func setSafeHeaders(h http.Header) {
@@ -136,7 +136,7 @@ func setSafeHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// bound limits how large and how slow a request may be.
+// bound limits the size and the time of a request.
 func bound(cfg Config) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), cfg.RequestTimeout)

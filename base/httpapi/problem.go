@@ -15,30 +15,30 @@ import (
 )
 
 type (
-	// Problem is an answer that says what went wrong, in the form of RFC 9457. A handler returns one as its error.
+	// Problem is the answer to a request that failed, in the form of RFC 9457. A handler returns one as its error.
 	Problem = client.Problem //nolint:errname // The RFC calls it so.
-	// FieldError says what is wrong with one field or parameter of a request.
+	// FieldError is a fault of one field or parameter of a request.
 	FieldError = client.FieldError
 )
 
-// NewProblem makes a problem of the general type. The detail is a sentence for the caller.
+// NewProblem returns a problem of the general type. The detail is a sentence for the caller.
 func NewProblem(status int, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status,
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// Invalid makes the problem of a request whose fields cannot be used.
+// Invalid returns the problem of a request whose fields cannot be used.
 func Invalid(fields ...FieldError) *Problem {
 	p := NewProblem(http.StatusUnprocessableEntity, "The request has values that cannot be used: see errors.")
 	p.Errors = fields
 	return p
 }
 
-// UnavailableError is a handler's error for which a server is to blame that the request needs, and not the request.
-// It is answered with 503, and callers try again.
+// UnavailableError is a handler's error that a server causes which the request needs. It is answered with 503, and
+// callers try again.
 type UnavailableError struct {
 	Server string // such as "database"
-	Reason string // in the server's words, without secrets
+	Reason string // the server's own text, without secrets
 	Err    error
 }
 
@@ -48,23 +48,23 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// problemOf turns a handler's error into what the caller may know of it. The text of an unforeseen error is for the
-// log alone.
+// problemOf returns the problem that a caller may see of a handler's error. The text of an unforeseen error is only
+// logged.
 func problemOf(ctx context.Context, err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
 	if ctx.Err() != nil {
 		return NewProblem(http.StatusServiceUnavailable,
-			"The request took too long and was given up. Ask for less, or try again later.")
+			"The request took too long and was ended. Request less, or try again later.")
 	}
 	if e, ok := errors.AsType[*UnavailableError](err); ok {
 		return NewProblem(http.StatusServiceUnavailable,
-			"The %s cannot serve the request now (%s). If it was to change something, check whether it did, and try again "+
-				"later.", e.Server, e.Reason)
+			"The %s cannot serve the request now (%s). If it changes something, check whether it did, and try again later.",
+			e.Server, e.Reason)
 	}
 	return NewProblem(http.StatusInternalServerError,
-		"Something went wrong inside. The log tells more under the request id in instance.")
+		"An internal error occurred. The log has its text under the request id in instance.")
 }
 
 // answer ends the request with a problem.
@@ -77,8 +77,7 @@ func answer(c *gin.Context, p *Problem) {
 }
 
 const (
-	// fieldErrorsMax and errorTextMax bound what is said of a request in which everything is wrong, or something very
-	// long.
+	// fieldErrorsMax and errorTextMax bound the answer to a request with very many or very long faults.
 	fieldErrorsMax = 50
 	errorTextMax   = 1000
 )
@@ -96,7 +95,7 @@ func bounded(errs []FieldError) []FieldError {
 	return errs
 }
 
-// shortened leaves the middle of a long text out: its end says what is wanted.
+// shortened leaves out the middle of a long text: its end names what would be right.
 func shortened(text string) string {
 	if len(text) <= errorTextMax {
 		return text

@@ -20,9 +20,8 @@ import (
 )
 
 // ReadQuery reads the parameters of a request into the struct that into points to, whose fields have form tags, and
-// checks them by their descriptions. What is left out has its default. It refuses a body, and parameters that the route
-// does not know or that cannot be meant: a filter with a slip of the pen must not list everything, nor one that a
-// script has left empty.
+// checks them by their descriptions. Missing parameters have their defaults. It refuses a body, unknown parameters, and
+// values that cannot be meant: a misspelt filter must not list everything, nor one that a script has left empty.
 func ReadQuery(c *gin.Context, parameters []openapi.Parameter, into any) error {
 	if err := NoBody(c); err != nil {
 		return err
@@ -39,7 +38,7 @@ func ReadQuery(c *gin.Context, parameters []openapi.Parameter, into any) error {
 	for i := range parameters {
 		p := &parameters[i]
 		text := values.Get(p.Name)
-		given := values.Has(p.Name) && (text != "" || p.Name != "after") // Before the first page there is nothing.
+		given := values.Has(p.Name) && (text != "" || p.Name != "after") // The first page has an empty after.
 		if fault := p.Fault(text, given); fault != "" {
 			errs.Refuse(p.Name, "%s", fault)
 			continue
@@ -54,7 +53,7 @@ func ReadQuery(c *gin.Context, parameters []openapi.Parameter, into any) error {
 	return errs.Err()
 }
 
-// checkNames refuses parameters that are not described, given twice or no text.
+// checkNames refuses parameters that are not described, given twice or not UTF-8.
 func checkNames(values url.Values, parameters []openapi.Parameter) error {
 	var errs Refusals
 	known := make([]string, len(parameters))
@@ -72,14 +71,13 @@ func checkNames(values url.Values, parameters []openapi.Parameter) error {
 		case len(all) > 1:
 			errs.Refuse(name, "is given %d times: want it once", len(all))
 		case !utf8.ValidString(all[0]):
-			errs.Refuse(name, "is no text: want UTF-8")
+			errs.Refuse(name, "is not text: want UTF-8")
 		}
 	}
 	return errs.Err()
 }
 
-// TakesQuery reports whether ReadQuery can read parameters into a type: a struct with a field for each, and with no
-// others.
+// TakesQuery reports whether ReadQuery can read parameters into a type: a struct with exactly one field for each.
 func TakesQuery(of reflect.Type, parameters []openapi.Parameter) bool {
 	for i := range parameters {
 		if !parameterField(reflect.Zero(of), parameters[i].Name).IsValid() {
@@ -120,8 +118,8 @@ func put(field reflect.Value, text string) {
 	}
 }
 
-// PageAfter reads the token of a page from the parameter after; nil for the first page. whole reports whether what was
-// read can be a place.
+// PageAfter reads a page's token from the parameter after; nil for the first page. whole reports whether the read value
+// can be a place.
 func PageAfter[T any](after string, whole func(T) bool) (*T, error) {
 	if after == "" {
 		return nil, nil
@@ -137,7 +135,7 @@ func PageAfter[T any](after string, whole func(T) bool) (*T, error) {
 	return place, nil
 }
 
-// IDAfter reads the id with which the page before ended; 0 for the first page.
+// IDAfter reads the last id of the page before; 0 for the first page.
 func IDAfter(after string) (int64, error) {
 	if after == "" {
 		return 0, nil
@@ -153,7 +151,7 @@ func refusedAfter(after string) error {
 	return Refused("after", "%q is refused: want the value of next in the page before", after)
 }
 
-// PageByID is PageOf for rows whose ids tell their places.
+// PageByID is PageOf for rows whose ids are their places.
 func PageByID[R any](rows []R, limit int, id func(*R) int64) (page []R, next string) {
 	if len(rows) <= limit {
 		return rows, ""
@@ -161,8 +159,8 @@ func PageByID[R any](rows []R, limit int, id func(*R) int64) (page []R, next str
 	return rows[:limit], strconv.FormatInt(id(&rows[limit-1]), 10)
 }
 
-// PageOf cuts rows, of which one more than the limit was asked for, to a page, and returns the token of the next one:
-// "" when there is none. place is what the token holds of the last row of the page.
+// PageOf cuts rows to a page, and returns the token of the next page; "" if there is none. The caller reads one row
+// more than the limit. place returns what the token holds of the last row of the page.
 func PageOf[R, P any](rows []R, limit int, place func(last R) P) (page []R, next string) {
 	if len(rows) <= limit {
 		return rows, ""
@@ -170,13 +168,13 @@ func PageOf[R, P any](rows []R, limit int, place func(last R) P) (page []R, next
 	return rows[:limit], PageToken(place(rows[limit-1]))
 }
 
-// PageToken is what a caller asks for the page after a place with.
+// PageToken returns the token with which a caller requests the page after a place.
 func PageToken(place any) string {
 	raw, _ := json.Marshal(place) // A place is numbers and texts.
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// ParseID reads an id as answers have it.
+// ParseID reads an id in the form of answers.
 func ParseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && id <= 0 {
@@ -185,15 +183,15 @@ func ParseID(text string) (int64, error) {
 	return id, err
 }
 
-// Refusals collects what is wrong with a request.
+// Refusals collects the faults of a request.
 type Refusals []FieldError
 
-// Refuse adds that a field cannot be used, and why.
+// Refuse adds a fault of a field.
 func (r *Refusals) Refuse(field, format string, args ...any) {
 	*r = append(*r, FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
 }
 
-// Err is the problem of all that was refused, or nil.
+// Err returns the problem with all faults, or nil.
 func (r *Refusals) Err() error {
 	if len(*r) == 0 {
 		return nil
@@ -201,7 +199,7 @@ func (r *Refusals) Err() error {
 	return Invalid(*r...)
 }
 
-// Refused is the problem of a request with one field that cannot be used.
+// Refused returns the problem of a request with one field that cannot be used.
 func Refused(field, format string, args ...any) error {
 	return Invalid(FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
 }

@@ -1,8 +1,8 @@
-// Package httpapi is the program's HTTP server: it carries the routes that other packages register, and answers
-// /healthz, /readyz, /metrics and /version itself. /metrics also has a listener that needs no token, if
-// api.metrics_listen is set.
+// Package httpapi is the program's HTTP server: it serves the routes that other packages register, and answers
+// /healthz, /readyz, /metrics and /version itself. If api.metrics_listen is set, /metrics also has a listener that
+// needs no token.
 //
-// Every error is answered in the form of RFC 9457. Callers are told apart by bearer tokens with roles.
+// Every error is answered in the form of RFC 9457. Callers are identified by bearer tokens with roles.
 package httpapi
 
 import (
@@ -25,14 +25,14 @@ import (
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = time.Minute
-	// writeGrace is how much longer than the request itself its answer may take to be sent.
+	// writeGrace is the extra time in which the answer of a request must be sent.
 	writeGrace     = 10 * time.Second
 	headerBytesMax = 64 << 10
 	closeTimeout   = 2 * time.Second
 )
 
-// HandlerFunc answers a request. An error that is a *Problem is sent as it is; any other is logged and sent as an
-// internal error without its text. Work must use c.Request.Context(), not c, which is reused after the answer.
+// HandlerFunc answers a request. An error that is a *Problem is sent unchanged. Any other error is logged, and sent as
+// an internal error without its text. Work must use c.Request.Context(), not c, which is reused after the answer.
 type HandlerFunc func(c *gin.Context) error
 
 // Route is one path of the API.
@@ -43,8 +43,8 @@ type Route struct {
 	Handler HandlerFunc
 }
 
-// Server serves the API. Add it as the first part of the program, so that health is answered while the others start
-// and stop, and its Gate as the last, so that the API is open only while all of them work.
+// Server serves the API. Add it as the first part of the program, so that it answers health while the others start and
+// stop. Add its Gate as the last part, so that the API is open only while all of them work.
 type Server struct {
 	cfg    Config
 	logger *slog.Logger
@@ -73,12 +73,12 @@ var (
 )
 
 func init() {
-	// The default prints each route and a warning to standard output, which belongs to the program's own output.
+	// The default prints each route and a warning to standard output, which is for the program's own output.
 	gin.SetMode(gin.ReleaseMode)
 }
 
-// New makes a server with the routes that every process has. Its metrics go to the registry, which /metrics shows to
-// viewers.
+// New makes a server with the routes that every process has. It adds its metrics to the registry, which /metrics shows
+// to viewers.
 func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 		tls:    encryption,
 		failed: make(chan error, 2), // one for each listener
 	}
-	// By default gin believes whoever says in a header that they are a proxy.
+	// By default gin trusts the proxy headers of every caller.
 	if err := s.engine.SetTrustedProxies(cfg.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trust proxies: %w", err)
 	}
@@ -115,18 +115,18 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 		answer(c, NewProblem(http.StatusNotFound, "There is nothing at %s.", c.Request.URL.Path))
 	})
 	s.engine.NoMethod(func(c *gin.Context) {
-		answer(c, NewProblem(http.StatusMethodNotAllowed, "%s does not take %s: the Allow header says what it takes.",
+		answer(c, NewProblem(http.StatusMethodNotAllowed, "%s does not take %s: the Allow header lists its methods.",
 			c.Request.URL.Path, c.Request.Method))
 	})
-	s.engine.GET("/healthz", s.guard.addressed, func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
-	s.engine.GET("/readyz", s.guard.addressed, ready.handle)
-	s.engine.GET("/version", s.guard.addressed, func(c *gin.Context) { c.JSON(http.StatusOK, telemetry.ReadBuild()) })
+	s.engine.GET("/healthz", s.guard.requireHost, func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+	s.engine.GET("/readyz", s.guard.requireHost, ready.handle)
+	s.engine.GET("/version", s.guard.requireHost, func(c *gin.Context) { c.JSON(http.StatusOK, telemetry.ReadBuild()) })
 	s.registerMetrics(registry)
 	return s, nil
 }
 
-// Register adds routes. It must not be called after Start. Like gin with a path that is taken, it panics on a route
-// without a role: both are mistakes of the program that the first test shows.
+// Register adds routes. It must not be called after Start. It panics on a route without a role, like gin on a path that
+// is taken: both are mistakes of the program that the first test shows.
 func (s *Server) Register(routes ...Route) {
 	for _, r := range routes {
 		if r.Role == Anyone {
@@ -140,49 +140,49 @@ func (s *Server) Register(routes ...Route) {
 	}
 }
 
-// Mount passes every request below a path to another handler as it is, if its caller has the role: for what
-// standalone simulates. It must not be called after Start.
+// Mount passes every request below a path to another handler unchanged if its caller has the role. Standalone mounts
+// its simulator with it. It must not be called after Start.
 func (s *Server) Mount(path string, role Role, handler http.Handler) {
 	s.engine.Any(path+"/*below", s.guard.require(role), gin.WrapH(handler))
 }
 
-// ShareSessions returns the part that shares with other processes which sessions were ended: those that log out there
-// open no page here, and the other way round. Start it before the Gate. It must not be called after Start.
+// ShareSessions returns the part that shares ended sessions with other processes: a log-out in one process ends the
+// session in all. Start it before the Gate. It must not be called after Start.
 func (s *Server) ShareSessions(with SessionStore) service.Service {
 	s.ended.store = with
 	return s.ended
 }
 
-// Check adds a part of this program to the conditions of readiness. It is asked from the start of the Gate on. Check
-// must not be called after Start, nor may the next three.
+// Check adds a part of this program to the conditions of readiness. It is checked from the start of the Gate on. Check,
+// Need, NeedForRequests and Mention must not be called after Start.
 func (s *Server) Check(name string, ask CheckFunc) { s.ready.add(name, part, ask) }
 
-// Need adds a server that this program needs to the conditions of readiness. It is asked from the first start on, so
-// that /readyz tells what is waited for.
+// Need adds a server that this program needs to the conditions of readiness. It is checked from the first start on, so
+// that /readyz shows what the start waits for.
 func (s *Server) Need(name string, ask CheckFunc) { s.ready.add(name, dependency, ask) }
 
-// NeedForRequests is Need for a server that requests go to: those that fail while it is away are answered with 503 and
-// its reason.
+// NeedForRequests is Need for a server that requests use: those that fail while it does not answer get 503 and its
+// reason.
 func (s *Server) NeedForRequests(name string, ask CheckFunc) { s.ready.add(name, requested, ask) }
 
-// Mention shows on /readyz whether a server answers without which everything goes on.
+// Mention shows on /readyz whether a server answers, and does not make it a condition of readiness.
 func (s *Server) Mention(name string, ask CheckFunc) { s.ready.add(name, optional, ask) }
 
-// Gate is the part that opens the API when it starts. When it stops, /readyz answers 503, then the API closes and the
-// requests under way are waited for.
+// Gate returns the part that opens the API when it starts. When it stops, /readyz answers 503, then the API closes, and
+// Stop waits for the requests under way.
 func (s *Server) Gate() service.Service { return s.gate }
 
-// Handler answers as the server does, without a network.
+// Handler returns the server's handler, for calls without a network.
 func (s *Server) Handler() http.Handler { return s.engine }
 
-// Addr is where the server listens, as host:port; empty before Start.
+// Addr returns the address of the API, as host:port; empty before Start.
 func (s *Server) Addr() string { return s.addr }
 
-// MetricsAddr is where the server listens for requests of metrics alone; empty before Start, and without
+// MetricsAddr returns the address of the listener for metrics alone, as host:port; empty before Start, and without
 // api.metrics_listen.
 func (s *Server) MetricsAddr() string { return s.metricsAddr }
 
-// slowRequest is how long a request may take before the server looks whether what it waits for is away.
+// slowRequest is the time after which the server checks whether a request waits for a server that does not answer.
 const slowRequest = 2 * time.Second
 
 func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
@@ -190,18 +190,18 @@ func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 		ctx, cancel := context.WithCancelCause(c.Request.Context())
 		defer cancel(nil)
 		c.Request = c.Request.WithContext(ctx)
-		watch := time.AfterFunc(slowRequest, func() { s.giveUp(ctx, cancel) })
+		watch := time.AfterFunc(slowRequest, func() { s.endIfUnavailable(ctx, cancel) })
 		defer watch.Stop()
 		err := h(c)
 		if err == nil {
 			return
 		}
 		p := s.problemOf(ctx, err)
-		s.logger.DebugContext(ctx, "a request ends with an error", "route", c.FullPath(), "request_id", RequestID(c),
+		s.logger.DebugContext(ctx, "request ended with an error", "route", c.FullPath(), "request_id", RequestID(c),
 			"status", p.Status, "err", err)
 		s.logFailure(c, p, err)
 		if c.Writer.Written() {
-			panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
+			panic(http.ErrAbortHandler) // The caller must not mistake half an answer for a whole one.
 		}
 		if p.Status == http.StatusServiceUnavailable {
 			c.Header("Retry-After", "5")
@@ -210,20 +210,20 @@ func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 	}
 }
 
-// logFailure logs why a request failed, unless its caller or a check of readiness is the reason: those are logged
-// elsewhere.
+// logFailure logs why a request failed, unless its caller or a failing readiness check is the reason. A failing check
+// has its own log line.
 func (s *Server) logFailure(c *gin.Context, p *Problem, err error) {
 	attrs := []any{"route", c.FullPath(), "request_id", RequestID(c), "err", err}
 	if p.Status == http.StatusInternalServerError {
 		s.logger.ErrorContext(c.Request.Context(), "request failed", attrs...)
 	} else if _, ok := errors.AsType[*UnavailableError](err); ok {
-		s.logger.WarnContext(c.Request.Context(), "a server that the request needs is unavailable", attrs...)
+		s.logger.WarnContext(c.Request.Context(), "request failed: a server is unavailable", attrs...)
 	}
 }
 
-// giveUp ends a request that takes long as soon as a server that it may be waiting for is found to be away: callers are
-// told why, instead of waiting for the end of their patience.
-func (s *Server) giveUp(ctx context.Context, cancel context.CancelCauseFunc) {
+// endIfUnavailable ends a slow request when a server that requests need does not answer: the caller gets the reason
+// instead of waiting for request_timeout.
+func (s *Server) endIfUnavailable(ctx context.Context, cancel context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		if p := s.ready.unavailable(ctx); p != nil {
 			cancel(p)
@@ -236,7 +236,7 @@ func (s *Server) giveUp(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// problemOf turns a handler's error into what the caller is told.
+// problemOf returns the answer to a request whose handler returned err.
 func (s *Server) problemOf(ctx context.Context, err error) *Problem {
 	if cause, ok := errors.AsType[*Problem](context.Cause(ctx)); ok {
 		return cause
@@ -255,7 +255,7 @@ func (s *Server) problemOf(ctx context.Context, err error) *Problem {
 func (s *Server) Start(ctx context.Context) error {
 	api, err := s.listen(ctx, "the API", s.cfg.Listen, s.engine)
 	if err != nil {
-		return fmt.Errorf("%w (another address: --listen, or api.listen)", err)
+		return fmt.Errorf("%w (choose another address with --listen or api.listen)", err)
 	}
 	opened := []*listener{api}
 	s.addr = api.Addr().String()
@@ -279,7 +279,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop closes the listeners and waits for the requests under way, at last by ending them.
+// Stop closes the listeners, waits up to closeTimeout for the requests under way, and then ends them.
 func (s *Server) Stop() {
 	s.stopOnce.Do(func() {
 		s.ready.set(stopping)
@@ -302,5 +302,5 @@ func (s *Server) Stop() {
 	})
 }
 
-// Failed gives the error of a server that cannot accept any more.
+// Failed returns a channel with the error of a listener that can no longer accept.
 func (s *Server) Failed() <-chan error { return s.failed }

@@ -61,7 +61,7 @@ func withTokens(c *Config) {
 	}
 }
 
-// setup makes an open server whose routes act out every kind of answer.
+// setup makes a server with a route for every kind of answer.
 func setup(t *testing.T, change ...func(*Config)) *bundle {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -75,8 +75,7 @@ func setup(t *testing.T, change ...func(*Config)) *bundle {
 	b.Server, err = New(cfg, telemetry.NewRegistry(), logger)
 	require.NoError(t, err)
 	b.Mount("/mounted", Admin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_,
-			_ = io.WriteString(w, r.URL.Path)
+		_, _ = io.WriteString(w, r.URL.Path)
 	}))
 	b.Register(
 		Route{"GET", "/api/who", Viewer, func(c *gin.Context) error {
@@ -103,8 +102,7 @@ func setup(t *testing.T, change ...func(*Config)) *bundle {
 			return errors.New("cut off")
 		}},
 		Route{"GET", "/api/gone", Viewer, func(*gin.Context) error {
-			return NewProblem(http.StatusGone, "Run %d is gone.",
-				7)
+			return NewProblem(http.StatusGone, "Run %d is gone.", 7)
 		}},
 		Route{"GET", "/api/slow", Viewer, func(c *gin.Context) error {
 			<-c.Request.Context().Done()
@@ -114,7 +112,7 @@ func setup(t *testing.T, change ...func(*Config)) *bundle {
 	return b
 }
 
-// open lets requests in, as the manager does last.
+// open starts the gate, as the manager does last.
 func (b *bundle) open(t *testing.T) *bundle {
 	t.Helper()
 	require.NoError(t, b.Gate().Start(t.Context()))
@@ -163,20 +161,20 @@ func TestServer_AnswersEveryErrorAsAProblem(t *testing.T) {
 		{"an unknown path", "GET", "/api/nothing", "", 404, "There is nothing at /api/nothing."},
 		{"a path with a slash too many", "GET", "/api/who/", "", 404, "There is nothing at /api/who/."},
 		{"a method that the path does not take", "DELETE", "/api/who", "", 405,
-			"/api/who does not take DELETE: the Allow header says what it takes."},
+			"/api/who does not take DELETE: the Allow header lists its methods."},
 		{"a handler's own problem", "GET", "/api/gone", "", 410, "Run 7 is gone."},
 		{"a handler's unforeseen error", "GET", "/api/fail", "", 500,
-			"Something went wrong inside. The log tells more under the request id in instance."},
+			"An internal error occurred. The log has its text under the request id in instance."},
 		{"a handler that panics", "GET", "/api/panic", "", 500,
-			"Something went wrong inside. The log tells more under the request id in instance."},
+			"An internal error occurred. The log has its text under the request id in instance."},
 		{"a handler that takes too long", "GET", "/api/slow", "", 503,
-			"The request took too long and was given up. Ask for less, or try again later."},
+			"The request took too long and was ended. Request less, or try again later."},
 		{"a body that is too large", "POST", "/api/run", `{"task": "` + strings.Repeat("x", 200) + `"}`, 413,
 			"The body may have at most 100 bytes."},
 		{"a body that is no JSON", "POST", "/api/run", `{"task": }`, 400,
 			"The body is not JSON: invalid character '}' looking for beginning of value at byte 10."},
 		{"a body that ends early", "POST", "/api/run", `{"task": "x"`, 400, "The body cannot be read: unexpected EOF."},
-		{"a body with something behind it", "POST", "/api/run", `{} {}`, 400,
+		{"a body with text after its value", "POST", "/api/run", `{} {}`, 400,
 			"The body cannot be used: it continues after its value: want one JSON value."},
 		{"a body that is null", "POST", "/api/run", `null`, 400, "The body cannot be used: it is null: want an object."},
 		{"a body that is a list", "POST", "/api/run", `[]`, 400,
@@ -222,7 +220,7 @@ type order struct {
 	} `json:"who"`
 }
 
-// orderSchema is the description of an order.
+// orderSchema is the schema of an order.
 var orderSchema = func() *openapi.Schema {
 	all, err := openapi.Operations([]byte(`
 paths:
@@ -231,7 +229,12 @@ paths:
       requestBody:
         content:
           application/json:
-            schema: {type: object, required: [task], properties: {task: {type: string, minLength: 1, x-want: the name of a task}, at: {type: string, format: date-time}}}
+            schema:
+              type: object
+              required: [task]
+              properties:
+                task: {type: string, minLength: 1, x-want: the name of a task}
+                at: {type: string, format: date-time}
 `))
 	if err != nil {
 		panic(err)
@@ -256,7 +259,7 @@ func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 			FieldError{Field: "days", Detail: "is given twice: want it once"}},
 		{"a field twice further down", `{"task": "t", "who": {"account": 7, "account": 8}}`,
 			FieldError{Field: "who.account", Detail: "is given twice: want it once"}},
-		{"null in the place of a list", `{"task": "t", "days": null}`,
+		{"null instead of a list", `{"task": "t", "days": null}`,
 			FieldError{Field: "days", Detail: "is null: want a list, or leave the field out"}},
 		{"null in a list", `{"task": "t", "days": ["2026-11-21", null]}`,
 			FieldError{Field: "days[1]", Detail: "is null: want a string"}},
@@ -267,7 +270,7 @@ func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 		{"a number for a text", `{"task": 7}`, FieldError{Field: "task", Detail: "want a string, got number"}},
 		{"what the description refuses", `{"task": ""}`,
 			FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
-		{"a field that the description wants", `{"rate": 1}`,
+		{"a field that the description requires", `{"rate": 1}`,
 			FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
 		{"a text for a time", `{"task": "t", "at": "soon"}`,
 			FieldError{Field: "at", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`}},
@@ -288,7 +291,7 @@ func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, b.call("POST", "/api/run", "", "Content-Type", "application/json").Code)
 }
 
-func TestServer_EachRouteAsksForItsRole(t *testing.T) {
+func TestServer_EachRouteRequiresItsRole(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withTokens).open(t)
 	routes := []struct {
@@ -347,7 +350,7 @@ func TestServer_WithoutTokensOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
-func TestServer_RefusesWhatPagesOfOtherSitesSend(t *testing.T) {
+func TestServer_RefusesRequestsOfOtherSitesPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t).open(t)
 	w := b.call("PUT", "/api/settings", "", "Sec-Fetch-Site", "cross-site")
@@ -390,14 +393,14 @@ func TestServer_CountsRequestsByRoute(t *testing.T) {
 	require.NotContains(t, metrics, "random")
 }
 
-func TestServer_VersionTellsTheBuild(t *testing.T) {
+func TestServer_VersionReturnsTheBuild(t *testing.T) {
 	t.Parallel()
 	var got telemetry.Build
 	require.NoError(t, json.Unmarshal(setup(t).call("GET", "/version", "").Body.Bytes(), &got))
 	require.Equal(t, telemetry.ReadBuild(), got)
 }
 
-func TestServer_BreaksOffAnAnswerThatFailedHalfWay(t *testing.T) {
+func TestServer_AbortsAnAnswerThatFailsHalfWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t).open(t)
 	require.NoError(t, b.Start(t.Context()))
@@ -447,7 +450,7 @@ func TestServer_StopBeforeStart(t *testing.T) {
 	b.Stop()
 	b.Stop()
 	require.NoError(t, b.Gate().Start(t.Context()))
-	require.Equal(t, http.StatusServiceUnavailable, b.call("GET", "/api/who", "").Code, "what was stopped stays closed")
+	require.Equal(t, http.StatusServiceUnavailable, b.call("GET", "/api/who", "").Code, "a stopped gate stays closed")
 	require.Equal(t, http.StatusServiceUnavailable, b.call("GET", "/readyz", "").Code)
 }
 
@@ -487,7 +490,7 @@ func TestGate_WaitsForRequestsUnderWay(t *testing.T) {
 		want  time.Duration
 	}{
 		{"that end soon", time.Second, time.Second},
-		{"but not for ever", time.Hour, drainTimeout},
+		{"but only for a time", time.Hour, drainTimeout},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -525,20 +528,21 @@ func TestReadiness_ListsEachCheckWithItsReason(t *testing.T) {
 		require.JSONEq(t, `{"ready": false, "phase": "starting", "checks": [
 			{"name": "store", "ok": false, "reason": "starting"}, {"name": "broker", "ok": false, "reason": "starting"}]}`,
 			b.call("GET", "/readyz", "").Body.String())
-		require.Zero(t, asked, "a part that has not started is not asked")
+		require.Zero(t, asked, "a part that has not started is not checked")
 
 		b.open(t)
 		began := time.Now()
 		w := b.call("GET", "/readyz", "")
 		require.Equal(t, http.StatusServiceUnavailable, w.Code)
 		require.JSONEq(t, `{"ready": false, "phase": "serving", "checks": [
-			{"name": "store", "ok": false, "reason": "no route to host"}, {"name": "broker", "ok": false, "reason": "no answer"}]}`,
+			{"name": "store", "ok": false, "reason": "no route to host"},
+			{"name": "broker", "ok": false, "reason": "no answer"}]}`,
 			w.Body.String())
 		require.Equal(t, checkTimeout, time.Since(began))
 
 		broken = nil
 		require.Equal(t, http.StatusServiceUnavailable, b.call("GET", "/readyz", "").Code)
-		require.Equal(t, 1, asked, "the verdict is kept for a moment")
+		require.Equal(t, 1, asked, "the verdict is reused for a moment")
 		<-time.After(checkAge)
 		w = b.call("GET", "/readyz", "")
 		require.Equal(t, http.StatusOK, w.Code)
@@ -555,7 +559,7 @@ func TestRegister_RefusesARouteWithoutARole(t *testing.T) {
 	})
 }
 
-func TestServer_NoAnswerIsKeptOrGuessedAt(t *testing.T) {
+func TestServer_EveryAnswerForbidsCachesAndGuesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t).open(t)
 	paths := []string{"/api/who", "/api/fail", "/api/panic", "/api/gone", "/api/nothing", "/healthz", "/readyz",

@@ -18,7 +18,7 @@ import (
 	"adsync/base/secret"
 )
 
-// Page is a path that a browser shows. It only reads: what changes something is a Route.
+// Page is a path that a browser shows. It must only read: use a Route for what changes something.
 type Page struct {
 	Path    string
 	Role    Role // the least role that may see it
@@ -27,9 +27,9 @@ type Page struct {
 
 const (
 	sessionCookie = "adsync_session"
-	// sessionPlace is where sessions are sealed for: what was sealed for anything else is none.
+	// sessionPlace is the place for which sessions are sealed: a text that was sealed for another place is no session.
 	sessionPlace = "a session of a browser"
-	// sessionLife is how long a log-in lasts. A few minutes by which processes' clocks are off are no matter.
+	// sessionLife is the time for which a log-in lasts. Clocks of processes may differ by some minutes.
 	sessionLife = 12 * time.Hour
 	loginPath   = "/login"
 	logoutPath  = "/logout"
@@ -41,9 +41,9 @@ var loginTemplate string
 //go:embed login.css
 var loginStyle string
 
-// sessions let browsers in, which send no token by themselves: a form takes one, and a cookie says from then on whose
-// it was. The cookie is sealed and kept nowhere, so that every producer knows it; it opens pages alone, never the
-// API. It ends with its time, with its token's entry in api.tokens, and when its holder logs out.
+// sessions identifies browsers, which send no bearer token: a form takes the token, and a cookie then names its owner.
+// The cookie is sealed and not stored, so that every producer accepts it. It opens only pages, never the API. It ends
+// with its time, with its token's entry in api.tokens, and with a log-out.
 type sessions struct {
 	guard   *guard
 	box     *secret.Box
@@ -52,17 +52,16 @@ type sessions struct {
 	proxies []netip.Prefix // whose X-Forwarded-Proto is believed
 }
 
-// session is what a cookie holds.
+// session is the content of a cookie.
 type session struct {
-	ID    string    `json:"id"`    // random; a session without one was opened by an older release, and is none
+	ID    string    `json:"id"`    // random; a cookie without it is of an older release, and refused
 	Name  string    `json:"name"`  // of the token
-	Print string    `json:"print"` // of the token, of which it tells nothing
+	Print string    `json:"print"` // of the token; it reveals nothing about the token
 	Until time.Time `json:"until"`
 }
 
-// RegisterPages adds pages, and /login and /logout for them. What box seals, the boxes of other processes that show
-// the pages must open; without one the sessions of this process are its own. It must not be called after Start, and
-// at most once.
+// RegisterPages adds pages, and /login and /logout for them. All processes that show the pages need a box with the same
+// keys; with a nil box this process accepts only its own sessions. It must not be called after Start, and at most once.
 func (s *Server) RegisterPages(box *secret.Box, pages ...Page) error {
 	var err error
 	if box == nil {
@@ -84,16 +83,17 @@ func (s *Server) RegisterPages(box *secret.Box, pages ...Page) error {
 	return nil
 }
 
-// HasSession tells whether a page is shown for a session, which can be ended.
+// HasSession reports whether a request comes with a session's cookie.
 func HasSession(c *gin.Context) bool {
 	_, err := c.Request.Cookie(sessionCookie)
 	return err == nil
 }
 
-// loginPage is what the form shows.
+// loginPage is the data of the form.
 type loginPage struct{ Problem string }
 
-// require passes on only browsers with a session, and callers with a token, of at least the role. Others get the form.
+// require returns a handler that admits only browsers with a session, and callers with a token, of at least the role.
+// Others get the form.
 func (in *sessions) require(role Role) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		caller, known := in.callerOf(c)
@@ -113,7 +113,7 @@ func (in *sessions) require(role Role) gin.HandlerFunc {
 	}
 }
 
-// refuse shows the form where a token would help, and the problem itself where it would not.
+// refuse shows the form if a token would help, otherwise the problem itself.
 func (in *sessions) refuse(c *gin.Context, p *Problem) {
 	if !in.guard.wantsTokens() {
 		answer(c, p)
@@ -132,8 +132,7 @@ func (in *sessions) refuse(c *gin.Context, p *Problem) {
 	c.Abort()
 }
 
-// login takes a token from the form. It is checked as one in a header is, so that whatever slows down those who guess
-// slows them down here too.
+// login reads a token from the form. It is checked like a token in a header, so that guesses have to wait here too.
 func (in *sessions) login(c *gin.Context) error {
 	if !in.guard.wantsTokens() {
 		c.Redirect(http.StatusSeeOther, "/")
@@ -158,7 +157,7 @@ func (in *sessions) login(c *gin.Context) error {
 	return nil
 }
 
-// logout ends the session for every process, not in this browser alone: somebody else may have its cookie.
+// logout ends the session in every process, not only in this browser: others may have a copy of its cookie.
 func (in *sessions) logout(c *gin.Context) error {
 	if s, _, known := in.sessionOf(c); known {
 		in.ended.end(c.Request.Context(), s)
@@ -169,14 +168,14 @@ func (in *sessions) logout(c *gin.Context) error {
 }
 
 func (in *sessions) setCookie(c *gin.Context, value string, seconds int) {
-	// Strict: a page of another site cannot even have this one shown with a session.
-	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // It is Secure wherever the browser speaks TLS.
+	// Strict: a page of another site cannot open this page with a session.
+	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // It is Secure if the browser speaks TLS.
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: in.encrypted(c),
 	})
 }
 
-// encrypted reports whether the browser speaks TLS: with this server, or with a trusted proxy that says so.
+// encrypted reports whether the browser speaks TLS with this server, or, by the proxy's header, with a trusted proxy.
 func (in *sessions) encrypted(c *gin.Context) bool {
 	if c.Request.TLS != nil {
 		return true
@@ -185,7 +184,7 @@ func (in *sessions) encrypted(c *gin.Context) bool {
 	if err != nil {
 		return false
 	}
-	// The first is that of the browser, where proxies add theirs.
+	// The first scheme is the browser's: proxies add theirs after it.
 	scheme, _, _ := strings.Cut(c.GetHeader("X-Forwarded-Proto"), ",")
 	for _, proxy := range in.proxies {
 		if proxy.Contains(peer.Unmap()) {
@@ -195,14 +194,14 @@ func (in *sessions) encrypted(c *gin.Context) bool {
 	return false
 }
 
-// callerOf returns whose session a request comes with.
+// callerOf returns the owner of a request's session.
 func (in *sessions) callerOf(c *gin.Context) (Caller, bool) {
 	_, caller, known := in.sessionOf(c)
 	return caller, known
 }
 
-// sessionOf returns the session that a request comes with: one that was sealed here, is not over, was not ended, and
-// whose token is still the one of its name.
+// sessionOf returns the session of a request's cookie, and its owner. The cookie must open with the box, be neither
+// over nor ended, and its owner's name must still have the same token.
 func (in *sessions) sessionOf(c *gin.Context) (session, Caller, bool) {
 	if !in.guard.wantsTokens() {
 		return session{}, Caller{}, false
@@ -232,10 +231,10 @@ func printOf(hash [sha256.Size]byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// wantsTokens tells whether callers need one.
+// wantsTokens reports whether callers need a token.
 func (g *guard) wantsTokens() bool { return len(g.tokens) > 0 }
 
-// hashOf finds a token by its name; nobody has one of a name that is not known.
+// hashOf returns a token's hash and caller by its name; the zero Caller for an unknown name.
 func (g *guard) hashOf(name string) ([sha256.Size]byte, Caller) {
 	for i := range g.tokens {
 		if g.tokens[i].caller.Name == name {

@@ -19,7 +19,7 @@ import (
 	"adsync/base/telemetry"
 )
 
-const pageText = "what only those see who are let in"
+const pageText = "only for callers with a session"
 
 // pageServer is an open server with one page for viewers, and a route of the API.
 func pageServer(t *testing.T, box *secret.Box, tokens ...Token) *Server {
@@ -79,7 +79,7 @@ func logIn(t *testing.T, s *Server) *http.Cookie {
 	return cookies[0]
 }
 
-func TestPages_WithoutTokensThisMachineAloneSeesThem(t *testing.T) {
+func TestPages_WithoutTokensOnlyThisMachineSeesThem(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, nil)
 	require.Equal(t, pageText+": local", visit(s, http.MethodGet, "http://localhost/", nil, nil).Body.String())
@@ -94,12 +94,12 @@ func TestPages_WithTokensABrowserLogsIn(t *testing.T) {
 	w := visit(s, http.MethodGet, "http://ads.example.com/", nil, nil)
 	require.Equal(t, http.StatusUnauthorized, w.Code)
 	require.Contains(t, w.Body.String(), `<form method="post" action="/login">`)
-	require.NotContains(t, w.Body.String(), `class="problem"`, "nothing is wrong yet")
+	require.NotContains(t, w.Body.String(), `class="problem"`, "no token was tried yet")
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
 
 	w = visit(s, http.MethodPost, "http://ads.example.com/login", nil, url.Values{"token": {"a guess"}})
 	require.Equal(t, http.StatusUnauthorized, w.Code)
-	require.Contains(t, w.Body.String(), "The token is not known here.")
+	require.Contains(t, w.Body.String(), "The token is unknown.")
 	require.Empty(t, w.Result().Cookies())
 
 	cookie := logIn(t, s)
@@ -109,7 +109,7 @@ func TestPages_WithTokensABrowserLogsIn(t *testing.T) {
 	require.NotContains(t, cookie.Value, "vera")
 	require.Equal(t, pageText+": vera", visit(s, http.MethodGet, "http://ads.example.com/", cookie, nil).Body.String())
 	require.Equal(t, http.StatusUnauthorized, visit(s, http.MethodGet, "http://ads.example.com/api/who", cookie, nil).Code,
-		"a session is none of the API's")
+		"a session does not open the API")
 	require.Equal(t, pageText+": vera", visit(s, http.MethodGet, "http://ads.example.com/", nil, nil, "Authorization",
 		"Bearer "+veraText).Body.String())
 
@@ -118,7 +118,7 @@ func TestPages_WithTokensABrowserLogsIn(t *testing.T) {
 	require.Negative(t, w.Result().Cookies()[0].MaxAge)
 }
 
-func TestPages_ASessionIsRefusedThatIsNone(t *testing.T) {
+func TestPages_RefusesUnusableSessions(t *testing.T) {
 	t.Parallel()
 	box, err := secret.NewBox(secret.NewKey("k"))
 	require.NoError(t, err)
@@ -133,10 +133,9 @@ func TestPages_ASessionIsRefusedThatIsNone(t *testing.T) {
 	require.False(t, sees(pageServer(t, nil, veraToken(veraText)), cookie.Value), "one with other keys")
 	require.False(t, sees(pageServer(t, box, veraToken("another token of vera")), cookie.Value), "her token was changed")
 	require.False(t, sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText(veraText), Role: Admin}),
-		cookie.Value), "her token is another's")
-	require.False(t,
-		sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText("another token of 24 char"), Role: Admin}),
-			cookie.Value), "her token was taken away")
+		cookie.Value), "her token belongs to otto now")
+	require.False(t, sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText("another token of 24 char"),
+		Role: Admin}), cookie.Value), "her token was removed")
 	for _, value := range []string{"", "x", cookie.Value[1:], cookie.Value + "A", strings.ToUpper(cookie.Value)} {
 		require.False(t, sees(s, value), value)
 	}

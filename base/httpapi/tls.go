@@ -8,9 +8,9 @@ import (
 	"adsync/base/config"
 )
 
-// TLSConfig says whether connections are encrypted, and by which certificate callers know the server.
+// TLSConfig is the server's certificate; connections are encrypted if it is set.
 type TLSConfig struct {
-	CertFile string `koanf:"cert_file" doc:"PEM file with the server's certificate and those that lead to its authority. Empty means no TLS. Both files are read again when they change."`
+	CertFile string `koanf:"cert_file" doc:"PEM file with the server's certificate and its chain. Empty means no TLS. Both files are read again when they change."`
 	KeyFile  string `koanf:"key_file" doc:"PEM file with the key of cert_file."`
 }
 
@@ -22,8 +22,8 @@ func (c TLSConfig) validate() []error {
 	return nil
 }
 
-// load returns what connections are made with; nil means no TLS. A new certificate is served from the next connection
-// on.
+// load returns the TLS settings of connections; nil means no TLS. A changed certificate is used from the next
+// connection on.
 func (c TLSConfig) load(logger *slog.Logger) (*tls.Config, error) {
 	if c.CertFile == "" {
 		return nil, nil
@@ -36,7 +36,7 @@ func (c TLSConfig) load(logger *slog.Logger) (*tls.Config, error) {
 		return nil, fmt.Errorf("read api.tls.cert_file and api.tls.key_file: %w", err)
 	}
 	return &tls.Config{
-		MinVersion:     tls.VersionTLS12, // Everything that calls us knows it, and most know 1.3.
+		MinVersion:     tls.VersionTLS12, // All our callers speak it, and most speak 1.3.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Current(), nil },
 	}, nil
 }

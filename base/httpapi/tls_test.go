@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// issue writes a certificate of 127.0.0.1 that signs itself, with its number, and its key.
+// issue writes a self-signed certificate of 127.0.0.1 with a serial number, and its key.
 func issue(t *testing.T, cfg TLSConfig, number int64) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -53,7 +53,7 @@ func encrypted(t *testing.T) (*bundle, TLSConfig) {
 	return b.open(t), files
 }
 
-// served is the number of the certificate that a new connection is shown.
+// served returns the serial number of the certificate of a new connection.
 func (b *bundle) served(t *testing.T) int64 {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
@@ -63,7 +63,7 @@ func (b *bundle) served(t *testing.T) int64 {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-func TestTLS_AnswersOnlyWhoSpeaksIt(t *testing.T) {
+func TestTLS_AnswersOnlyTLS(t *testing.T) {
 	t.Parallel()
 	b, files := encrypted(t)
 	text, err := os.ReadFile(files.CertFile)
@@ -95,7 +95,7 @@ func TestTLS_AnswersOnlyWhoSpeaksIt(t *testing.T) {
 	require.ErrorContains(t, err, "protocol version")
 	status, err = ask("http", nil)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusBadRequest, status, "a token must not come in the clear unnoticed")
+	require.Equal(t, http.StatusBadRequest, status, "a token that is sent in the clear is noticed")
 }
 
 func TestTLS_ServesNewCertificatesWithoutARestart(t *testing.T) {
@@ -117,7 +117,7 @@ func TestTLS_ServesNewCertificatesWithoutARestart(t *testing.T) {
 		require.NotEqualValues(t, 1, b.served(t))
 		return strings.Contains(b.log.String(), "cannot be used")
 	}, 10*time.Second, 50*time.Millisecond)
-	require.EqualValues(t, 2, b.served(t), "the pair before is served")
+	require.EqualValues(t, 2, b.served(t), "the previous pair is served")
 	require.NoError(t, os.WriteFile(files.KeyFile, next, 0o600))
 	require.Eventually(t, func() bool { return b.served(t) == 3 }, 10*time.Second, 50*time.Millisecond)
 }

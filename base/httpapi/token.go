@@ -11,30 +11,28 @@ import (
 )
 
 const (
-	// hashMark begins a token that is configured by its SHA-256. The hash tells nothing of a token that cannot be guessed.
+	// hashMark begins a token that is configured by its SHA-256. The hash reveals nothing about a random token.
 	hashMark = "sha256:"
-	// tokenMark begins tokens that are made here: scanners for secrets know them by it.
+	// tokenMark begins the tokens of NewToken, so that secret scanners recognise them.
 	tokenMark = "adsync_"
-	// hashedLengthMin is how long a token must be that is configured by its hash: one that people think up could be
-	// found from it.
+	// hashedLengthMin is the least length of a token that is configured by its hash: a short one could be found from it.
 	hashedLengthMin = 32
 )
 
-// NewToken makes a token that cannot be guessed.
+// NewToken makes a random token.
 func NewToken() secret.Text {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // It never fails.
 	return secret.NewText(tokenMark + base64.RawURLEncoding.EncodeToString(raw))
 }
 
-// HashToken returns what stands for a token in api.tokens.
+// HashToken returns a token's entry for api.tokens.
 func HashToken(token secret.Text) string {
 	sum := sha256.Sum256([]byte(token.Reveal()))
 	return hashMark + hex.EncodeToString(sum[:])
 }
 
-// hash returns the hash of the token, and how long a text must be to be it; ok is false for what begins as a hash and
-// is none.
+// hash returns the token's hash and its least length; ok is false for a text that begins like a hash and is not one.
 func (t Token) hash() (sum [sha256.Size]byte, lengthMin int, ok bool) {
 	text, hashed := strings.CutPrefix(t.Token.Reveal(), hashMark)
 	if !hashed {
