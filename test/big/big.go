@@ -1,7 +1,7 @@
-// Package big fills the tables of a MariaDB server with as many rows as a large deployment has: tests of plans and
-// measures of large tables ask questions of them. The server makes the rows itself, out of its sequences and in the
-// order of the primary keys, so that a hundred million take minutes. Their values are made up; their number, kinds and
-// distribution are realistic.
+// Package big fills the tables of a MariaDB server with as many rows as a large deployment has, for tests of plans and
+// measurements of large tables. The server makes the rows from its sequences and in the order of the primary keys, so
+// that a hundred million rows take minutes. Their values are invented; their number, kinds and distribution are
+// realistic.
 package big
 
 import (
@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// rowsAtOnce is how many rows one statement makes: a transaction's undo must stay small.
+	// rowsAtOnce is the number of rows of one statement: a transaction's undo must stay small.
 	rowsAtOnce = 1_000_000
-	// Tasks is how many tasks the runs are of.
+	// Tasks is the number of tasks of the runs.
 	Tasks = 60
-	// Games is how many games the accounts are bound to.
+	// Games is the number of games of the accounts.
 	Games = 1000
-	// filled is how many of the figures of a row are set: platforms lack the others.
+	// filled is the number of figures that a row has: platforms lack the others.
 	filled = 9
 )
 
@@ -40,9 +40,9 @@ const (
 
 // Tables fills the tables of a store.
 type Tables struct {
-	// DB is of the data database, Config of the config database.
+	// DB connects to the data database, Config to the config database.
 	DB, Config *sql.DB
-	// Workers is how many statements run at a time; 0 is 1.
+	// Workers is the number of statements that run at the same time; 0 means 1.
 	Workers int
 }
 
@@ -71,7 +71,7 @@ var names = engine.PlatformNames()
 // Media is the platform of every other account, and of all tasks.
 var Media = names[0]
 
-// Other is the platform of the accounts between.
+// Other is the platform of the other accounts.
 var Other = names[len(names)-1]
 
 // media returns the platform of an account.
@@ -79,14 +79,14 @@ func media(account string) string {
 	return fmt.Sprintf("IF(%s MOD 2 = 1, '%s', '%s')", account, Media, Other)
 }
 
-// each runs statements, some at a time.
+// each runs statements, Workers of them at the same time.
 func (t *Tables) each(ctx context.Context, statements []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, t.Workers))
 	for _, statement := range statements {
 		group.Go(func() error {
 			_, err := t.DB.ExecContext(ctx, statement)
-			// Neighbours that are made at a time may lock each other out at the seam.
+			// Statements of neighbouring rows that run at the same time may deadlock.
 			for range deadlocksMax {
 				if me, ok := errors.AsType[*mysql.MySQLError](err); !ok || me.Number != deadlock {
 					break
@@ -102,7 +102,7 @@ func (t *Tables) each(ctx context.Context, statements []string) error {
 	return group.Wait()
 }
 
-// chunks returns a statement for each piece of the numbers from 0 to n-1; SEQ in it is the table of the piece.
+// chunks returns a statement for each part of the numbers from 0 to n-1. It replaces SEQ by the table of the part.
 func chunks(n int, statement string) []string {
 	var all []string
 	for from := 0; from < n; from += rowsAtOnce {
@@ -111,7 +111,7 @@ func chunks(n int, statement string) []string {
 	return all
 }
 
-// Accounts makes accounts with the ids 1 to n, each bound to a game since ever.
+// Accounts makes accounts with the ids 1 to n, each bound to a game for all days.
 func (t *Tables) Accounts(ctx context.Context, n int) error {
 	statement := fmt.Sprintf(
 		"INSERT INTO media_account (id, media, external_id, name, token_id, bound) SELECT seq, %s, 20000000 + seq, "+
@@ -135,16 +135,16 @@ func (t *Tables) Accounts(ctx context.Context, n int) error {
 type Log struct {
 	Day  day.Day
 	Rows int
-	// RunSize is how many subtasks a run has, one of each of the first accounts.
+	// RunSize is the number of subtasks of a run, one for each of the first accounts.
 	RunSize int
-	// Open is how many of the last runs have not ended.
+	// Open is the number of runs, the day's last, that have not ended.
 	Open int
 }
 
-// Runs is how many runs the day has.
+// Runs returns the number of the day's runs.
 func (l Log) Runs() int { return max(1, l.Rows/l.RunSize) }
 
-// RunID is the id of the day's run i.
+// RunID returns the id of the day's run i.
 func (l Log) RunID(i int) int64 {
 	return task.FirstRunIDAt(l.Day.Start(time.UTC).Add(time.Duration(i) * l.step()))
 }
@@ -153,7 +153,7 @@ func (l Log) step() time.Duration {
 	return (24 * time.Hour / time.Duration(l.Runs())).Truncate(time.Millisecond)
 }
 
-// sqlRunID is the same of the number that an expression has.
+// sqlRunID returns RunID in SQL, of the number that an expression has.
 func (l Log) sqlRunID(i string) string {
 	return fmt.Sprintf("((%d + (%s) * %d) * 4194304)", l.Day.Start(time.UTC).UnixMilli(), i, l.step().Milliseconds())
 }
@@ -183,10 +183,10 @@ func (l Log) runs() []string {
 		l.sqlRunID("seq")+", "+l.sqlTime("seq")+" FROM SEQ")...)
 }
 
-// Every deadEach-th account's subtask of a run is dead.
+// deadEach is the distance of the accounts in a run whose subtasks are dead.
 const deadEach = 200
 
-// Log makes a day's runs, ticks, subtasks, those that wait and those that are dead. The day's log table must exist.
+// Log makes a day's runs, ticks, and subtasks, also the waiting and the dead ones. The day's log table must exist.
 func (t *Tables) Log(ctx context.Context, l Log) error {
 	runs := l.Runs()
 	open := runs - l.Open
@@ -225,7 +225,7 @@ func (t *Tables) Log(ctx context.Context, l Log) error {
 			media("(seq DIV "+fmt.Sprint(each)+")"), l.sqlTime(fmt.Sprintf("seq DIV %d", each))))...))
 }
 
-// Runs makes runs and ticks alone, of some days from the log's day on.
+// Runs makes only runs and ticks, for some days from the log's day on.
 func (t *Tables) Runs(ctx context.Context, l Log, days int) error {
 	var statements []string
 	for range days {
@@ -235,7 +235,7 @@ func (t *Tables) Runs(ctx context.Context, l Log, days int) error {
 	return t.each(ctx, statements)
 }
 
-// figures are the columns of the metrics with the values of one row; by is an expression that tells rows apart.
+// figures returns the columns of the metrics with the values of one row. by is an expression that differs between rows.
 func figures(by string) (columns, values string) {
 	names := metric.Names()
 	var sums []string

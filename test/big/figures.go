@@ -44,7 +44,7 @@ func (t *Tables) DropSkew(ctx context.Context) error {
 	return err
 }
 
-// object are the level and the id of an account's row s: one is the account's own, most are creatives.
+// The level and the id of an account's row s: one row is the account's own, most are creatives.
 const (
 	levelOf = "CASE WHEN s.seq = 1 THEN 'account' WHEN s.seq <= 1 + CEIL(a.objects * 0.15) THEN 'adgroup' WHEN s.seq " +
 		"<= 1 + CEIL(a.objects * 0.15) + CEIL(a.objects * 0.03) THEN 'campaign' ELSE 'creative' END"
@@ -52,7 +52,7 @@ const (
 	fromBig  = " FROM big_account a STRAIGHT_JOIN seq_1_to_90000 s ON s.seq <= a.objects"
 )
 
-// byAccounts returns a statement for each of some groups of accounts, which are few enough for a transaction.
+// byAccounts returns a statement for each group of accounts. A group is small enough for a transaction.
 func (t *Tables) byAccounts(ctx context.Context, statement string, perObject int) ([]string, error) {
 	rows, err := t.DB.QueryContext(ctx, "SELECT account_id, objects FROM big_account ORDER BY account_id")
 	if err != nil {
@@ -108,7 +108,7 @@ func (t *Tables) Hourly(ctx context.Context, d day.Day) error {
 	return t.each(ctx, statements)
 }
 
-// RawHourly makes rows of a raw table of hours for a day, likewise. Its typed columns stay empty.
+// RawHourly makes rows of a raw table of hours for a day, 24 for each row of Skew. Its typed columns stay empty.
 func (t *Tables) RawHourly(ctx context.Context, table string, d day.Day) error {
 	statements, err := t.byAccounts(ctx, "INSERT INTO "+table+
 		" (day, account_id, level, object_id, hour, row_json, version) SELECT '"+d.String()+
@@ -120,7 +120,7 @@ func (t *Tables) RawHourly(ctx context.Context, table string, d day.Day) error {
 	return t.each(ctx, statements)
 }
 
-// Wide makes rows of wide_daily for a day, and the accounts' marks, as many as Skew says.
+// Wide makes rows of wide_daily for a day, as many as Skew defines, and the accounts' marks.
 func (t *Tables) Wide(ctx context.Context, d day.Day) error {
 	columns, values := figures(fmt.Sprintf("a.account_id * 7919 + s.seq * 104729 + %d", number(d)))
 	isLevel := func(levels string) string { return "IF(" + levelOf + " IN (" + levels + "), " }
@@ -155,9 +155,9 @@ func (t *Tables) Wide(ctx context.Context, d day.Day) error {
 // number returns a different number for each day.
 func number(d day.Day) int { return int(d.Start(time.UTC).Unix() / 86400) }
 
-// Coverage makes what is known of accounts from a day to another: of both reports at all levels. One in a hundred
-// accounts has figures of the last day that the summaries do not show yet, and another one was not pulled whole on
-// the last two; all else is whole.
+// Coverage makes the coverage of accounts for a range of days, of both reports at all levels. One in a hundred accounts
+// has figures of the last day that the summaries lack. Another one in a hundred is partial on the last two days. All
+// other rows are complete.
 func (t *Tables) Coverage(ctx context.Context, accounts int, from, to day.Day) error {
 	days := len(day.Between(from, to))
 	scopes := 2 * (1 + len(summaries.ObjectLevels))
@@ -176,7 +176,8 @@ func (t *Tables) Coverage(ctx context.Context, accounts int, from, to day.Day) e
 				" < 2, 'partial', 'complete') FROM SEQ"))
 }
 
-// Summaries makes the rows of both summaries for days: as many as games × media × os, in each hour and of the day.
+// Summaries makes the rows of both summaries for a range of days: games × media × os rows for each hour and for each
+// day.
 func (t *Tables) Summaries(ctx context.Context, from, to day.Day) error {
 	const kinds = Games * 2 * 2
 	days := len(day.Between(from, to))

@@ -14,7 +14,7 @@ import (
 	"adsync/test/compose"
 )
 
-// secrets are what a user puts into .env.
+// secrets is the content of a user's .env.
 var secrets = map[string]string{"ENCRYPTION_KEY": key, "API_TOKEN": "0123456789abcdef0123456789abcdef"}
 
 func readCompose(t *testing.T) compose.File {
@@ -53,8 +53,8 @@ func TestCompose_TheProgramAcceptsEveryService(t *testing.T) {
 	require.Equal(t, 7, tested, "migrate, producer, three of consumers, simulator and bind")
 }
 
-// Prometheus has no token: it asks on the port that serves metrics alone, which no other machine reaches.
-func TestCompose_PrometheusAsksWhereMetricsNeedNoToken(t *testing.T) {
+// Prometheus has no token: it reads from the port that serves metrics alone, which no other machine reaches.
+func TestCompose_PrometheusReadsMetricsWithoutAToken(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "configs/prometheus/prometheus.yml"))
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package deploy tests the files that a deployment starts from, with the program that will read them.
+// Package deploy tests the files of a deployment with the program that reads them.
 package deploy
 
 import (
@@ -49,7 +49,7 @@ func check(t *testing.T, environ []string, args ...string) {
 	require.NoError(t, err, string(output))
 }
 
-// key is what openssl rand -base64 32 prints.
+// key has the form of the output of openssl rand -base64 32.
 var key = base64.StdEncoding.EncodeToString(make([]byte, 32))
 
 func TestConfigs_TheProgramAcceptsEveryFile(t *testing.T) {
@@ -65,7 +65,7 @@ func TestConfigs_TheProgramAcceptsEveryFile(t *testing.T) {
 			if name == "standalone" {
 				command = name
 			}
-			// Secrets are not in files: the operator sets them.
+			// Secrets are not in the files: the operator sets them.
 			check(t, []string{
 				"ADSYNC_SECRET_KEYS=[{id: test, key: " + key + "}]",
 				"ADSYNC_API_TOKENS=[{name: test, token: 0123456789abcdef, role: viewer}]",

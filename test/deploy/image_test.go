@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// imageBuild is the command by which the Dockerfile builds the program, with the file that it makes.
+// imageBuild matches the Dockerfile's command that builds the program, with its output file.
 var imageBuild = regexp.MustCompile(`(CGO_ENABLED=0 go build .*-o )(/out/adsync)( \./cmd/adsync)`)
 
-// buildAsImage builds the program that the image has. Its flags have all packages compiled again, so that it is for
-// the tests on real servers alone.
+// buildAsImage builds the program of the image. Its flags make Go compile all packages again, so only the tests on real
+// servers use it.
 func buildAsImage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/Dockerfile")
@@ -39,7 +39,7 @@ func TestDockerfile_HasAUserWithoutRightsAndNothingElse(t *testing.T) {
 	_, image, found := strings.Cut(string(text), "\nFROM scratch\n")
 	require.True(t, found)
 	require.Regexp(t, `(?m)^USER [1-9][0-9]*:[1-9][0-9]*$`, image,
-		"Kubernetes can tell only by a number that it is not root")
+		"Kubernetes recognises only a number as a user other than root")
 	require.NotContains(t, image, "\nRUN")
 	require.Regexp(t, imageBuild, string(text))
 }

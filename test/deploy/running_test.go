@@ -16,7 +16,7 @@ import (
 	"adsync/test/compose"
 )
 
-// up brings the services of docker-compose.yml up with the image's program.
+// up starts the services of docker-compose.yml with the image's program.
 func up(t *testing.T, accounts int) *compose.Deployment {
 	t.Helper()
 	o := compose.Options{
@@ -42,7 +42,7 @@ func up(t *testing.T, accounts int) *compose.Deployment {
 	return d
 }
 
-// The command line of each service is started against real servers, and a task of each lane is done.
+// The command line of each service runs against real servers, and one task of each lane succeeds.
 func TestCompose_EveryServiceWorksByItsCommandLine(t *testing.T) {
 	t.Parallel()
 	d := up(t, 6)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSystemd_TakesTheUnits(t *testing.T) {
+func TestSystemd_AcceptsTheUnits(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(root + "/deploy/systemd/*.service")
 	require.NoError(t, err)
@@ -33,10 +33,10 @@ func TestSystemd_TakesTheUnits(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), verify,
 		append([]string{"verify", "--recursive-errors=no"}, units...)...).CombinedOutput()
 	require.NoError(t, err, string(output))
-	require.Empty(t, string(output), "it warns of what it ignores")
+	require.Empty(t, string(output), "it warns about settings that it ignores")
 }
 
-// The program takes what the units start it with.
+// The program accepts the command lines of the units.
 func TestSystemd_TheProgramAcceptsEveryUnit(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(root + "/deploy/systemd/*.service")

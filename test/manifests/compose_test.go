@@ -21,12 +21,12 @@ func project(t *testing.T, environ ...string) (*types.Project, error) {
 	return options.LoadProject(t.Context())
 }
 
-func TestCompose_IsWhatDockerComposeTakes(t *testing.T) {
+func TestCompose_DockerComposeAcceptsIt(t *testing.T) {
 	t.Parallel()
 	p, err := project(t, "ENCRYPTION_KEY=key", "API_TOKEN=token")
 	require.NoError(t, err)
 
-	// One published port is for one process.
+	// Each process has its own published port.
 	ports := map[string]string{}
 	for name := range p.Services {
 		service := p.Services[name]
@@ -60,7 +60,7 @@ func TestCompose_IsWhatDockerComposeTakes(t *testing.T) {
 	}
 }
 
-func TestCompose_AsksForItsSecrets(t *testing.T) {
+func TestCompose_RequiresItsSecrets(t *testing.T) {
 	t.Parallel()
 	_, err := project(t, "API_TOKEN=token")
 	require.ErrorContains(t, err, "ENCRYPTION_KEY")
@@ -68,8 +68,8 @@ func TestCompose_AsksForItsSecrets(t *testing.T) {
 	require.ErrorContains(t, err, "API_TOKEN")
 }
 
-// What is mounted is there: Docker would make an empty directory in the place of a file that is missing.
-func TestCompose_MountsFilesThatAreThere(t *testing.T) {
+// Mounted files exist: Docker would make an empty directory in place of a missing file.
+func TestCompose_MountsFilesThatExist(t *testing.T) {
 	t.Parallel()
 	p, err := project(t, "ENCRYPTION_KEY=key", "API_TOKEN=token")
 	require.NoError(t, err)

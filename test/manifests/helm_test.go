@@ -26,7 +26,7 @@ import (
 
 const chartDir = root + "/deploy/helm/adsync"
 
-// everything has all that the chart can do switched on.
+// everything switches on all options of the chart.
 const everything = `
 tlsSecretName: adsync-tls
 image: {repository: registry.example.com/adsync, tag: v1.2.3, pullSecrets: [registry]}
@@ -51,7 +51,7 @@ type rendered struct {
 	services    map[string]*corev1.Service
 	accounts    map[string]*corev1.ServiceAccount
 	jobs        map[string]*batchv1.Job
-	others      map[string]map[string]any // those whose types are of other projects, by kind and name
+	others      map[string]map[string]any // objects with types of other projects, by kind and name
 }
 
 func render(t *testing.T, values string) rendered {
@@ -75,7 +75,7 @@ func render(t *testing.T, values string) rendered {
 	return r
 }
 
-// add decodes a manifest into Kubernetes' type of its kind. A field that the type does not have is refused.
+// add decodes a manifest into Kubernetes' type of its kind. An unknown field is an error.
 func (r *rendered) add(t *testing.T, manifest []byte) {
 	t.Helper()
 	var head struct {
@@ -143,7 +143,7 @@ func TestChart_HasNothingForTheLinter(t *testing.T) {
 	}
 }
 
-func TestChart_ConsumersOfEachLaneBesideProducers(t *testing.T) {
+func TestChart_HasProducersAndConsumersOfEachLane(t *testing.T) {
 	t.Parallel()
 	for _, values := range []string{"", everything} {
 		r := render(t, values)
@@ -180,7 +180,7 @@ func TestChart_ConsumersOfEachLaneBesideProducers(t *testing.T) {
 		require.Equal(t, "http", service.Spec.Ports[0].TargetPort.StrVal)
 		for name, d := range r.deployments {
 			require.Equal(t, name == "adsync-producer", matches(service.Spec.Selector, d.Spec.Template.Labels),
-				"the API is that of producers: %s", name)
+				"producers serve the API: %s", name)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func requireHardened(t *testing.T, pod corev1.PodSpec) {
 	}
 }
 
-// Tables are migrated before anything of the release is there, with settings that are there before the job.
+// A job migrates the tables before the release's own objects exist, with settings that exist before the job.
 func TestChart_MigratesBeforeTheRelease(t *testing.T) {
 	t.Parallel()
 	r := render(t, everything)
@@ -225,7 +225,7 @@ func TestChart_MigratesBeforeTheRelease(t *testing.T) {
 	require.Equal(t, job.Annotations["helm.sh/hook"], config.Annotations["helm.sh/hook"])
 	require.Less(t, config.Annotations["helm.sh/hook-weight"], job.Annotations["helm.sh/hook-weight"])
 	require.Equal(t, config.Name, job.Spec.Template.Spec.Volumes[0].ConfigMap.Name)
-	require.Equal(t, "default", job.Spec.Template.Spec.ServiceAccountName, "the release's own account is not there yet")
+	require.Equal(t, "default", job.Spec.Template.Spec.ServiceAccountName, "the release's own account does not exist yet")
 	require.Equal(t, []string{"migrate", "up"}, job.Spec.Template.Spec.Containers[0].Args)
 	requireHardened(t, job.Spec.Template.Spec)
 	require.Empty(t, render(t, "migration: {enabled: false}").jobs)
@@ -233,21 +233,21 @@ func TestChart_MigratesBeforeTheRelease(t *testing.T) {
 
 func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, render(t, "").others, "neither KEDA nor the Prometheus operator need be there")
+	require.Empty(t, render(t, "").others, "neither KEDA nor the Prometheus operator is needed")
 	r := render(t, everything)
 	require.Len(t, r.others, 3)
 	topics := func(name string) []string {
 		object := r.others["ScaledObject adsync-consumer-"+name]
 		spec := object["spec"].(map[string]any)
 		require.Equal(t, "adsync-consumer-"+name, spec["scaleTargetRef"].(map[string]any)["name"])
-		require.Nil(t, r.deployments["adsync-consumer-"+name].Spec.Replicas, "two would say how many there are")
+		require.Nil(t, r.deployments["adsync-consumer-"+name].Spec.Replicas, "KEDA sets the number of replicas")
 		var all []string
 		for _, trigger := range spec["triggers"].([]any) {
 			require.Equal(t, map[string]any{"name": "kafka"}, trigger.(map[string]any)["authenticationRef"])
 			metadata := trigger.(map[string]any)["metadata"].(map[string]any)
 			require.Equal(t, metadata["topic"], metadata["consumerGroup"], "a lane's group has its topic's name")
 			for key, value := range metadata {
-				require.IsType(t, "", value, "KEDA takes texts alone: %s", key)
+				require.IsType(t, "", value, "KEDA takes only texts: %s", key)
 			}
 			all = append(all, metadata["topic"].(string))
 		}
@@ -256,7 +256,7 @@ func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 	platforms, err := os.ReadFile("../../deploy/helm/adsync/medias.txt")
 	require.NoError(t, err)
 	for _, media := range strings.Fields(string(platforms)) {
-		require.Contains(t, topics("important"), "ads."+media+".important", "* is each of this release")
+		require.Contains(t, topics("important"), "ads."+media+".important", "* is each platform of this release")
 	}
 	require.Equal(t, []string{"ads.acme.normal", "ads.globe.normal", "ads.system.normal"}, topics("normal"))
 	require.NotNil(t, r.deployments["adsync-consumer-offline"].Spec.Replicas)
@@ -266,8 +266,8 @@ func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 	require.ErrorContains(t, err, "consumers.all scales by the lag of its lanes: name them instead of *")
 }
 
-// A PodMonitor has no token: it asks on a port that serves metrics alone, which pods have only for it.
-func TestChart_ThePodMonitorAsksWhereMetricsNeedNoToken(t *testing.T) {
+// A PodMonitor has no token: it reads from a port that serves metrics alone, which pods open only for it.
+func TestChart_ThePodMonitorReadsMetricsWithoutAToken(t *testing.T) {
 	t.Parallel()
 	for values, monitored := range map[string]bool{"": false, everything: true} {
 		r := render(t, values)
@@ -287,7 +287,7 @@ func TestChart_ThePodMonitorAsksWhereMetricsNeedNoToken(t *testing.T) {
 	}
 }
 
-// What each pod tells its process is taken by the program: the settings, the variables, the command line.
+// The program accepts the settings, the variables and the command line of each pod.
 func TestChart_TheProgramAcceptsEveryPod(t *testing.T) {
 	t.Parallel()
 	for _, values := range []string{"", everything} {
@@ -299,7 +299,7 @@ func TestChart_TheProgramAcceptsEveryPod(t *testing.T) {
 		for name, pod := range pods {
 			c := pod.Containers[0]
 			config := r.configs[pod.Volumes[0].ConfigMap.Name].Data["adsync.yaml"]
-			require.NotContains(t, config, "writer", "a secret is no setting of the chart's file")
+			require.NotContains(t, config, "writer", "secrets are not in the chart's file")
 			file := filepath.Join(t.TempDir(), "adsync.yaml")
 			require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 			var environ []string

@@ -1,6 +1,6 @@
-// Package manifests checks docker-compose.yml and the Helm chart with the libraries that will read them, and the
-// rendered manifests with Kubernetes' own types. The libraries are no part of the program, and so of a module of
-// their own; what the manifests tell adsync is checked by the program itself.
+// Package manifests checks docker-compose.yml and the Helm chart with the libraries that read them, and the rendered
+// manifests with Kubernetes' own types. The program itself checks the settings that the manifests give it. It is a
+// separate module, so that the libraries are no dependencies of the program.
 package manifests
 
 import (

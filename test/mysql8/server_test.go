@@ -18,12 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rewrites are the places where go-mysql-server does not take what MySQL 8 takes. Each is replaced by another spelling
-// of the same.
+// rewrites replaces what MySQL 8 accepts and go-mysql-server does not by another spelling with the same meaning.
 var rewrites = []struct{ mysql, here string }{
-	// ACCOUNT is a keyword in MySQL 8 and not a reserved one: CREATE TABLE subtask_dead names an index so.
+	// ACCOUNT is a keyword in MySQL 8, but not reserved: CREATE TABLE subtask_dead names an index so.
 	{"KEY account (", "KEY `account` ("},
-	// The variable is not known here, where nobody waits for a row: see turns.
+	// The server does not have this variable. No statement waits for a row here: see turns.
 	{"innodb_lock_wait_timeout", "@innodb_lock_wait_timeout"},
 }
 
@@ -33,7 +32,7 @@ type mysqlServer struct {
 	turns *turns
 
 	mu      sync.Mutex
-	refused map[string]string // statements that the server did not understand, and what it said
+	refused map[string]string // statements that the server did not understand, with its errors
 }
 
 func startServer(t *testing.T) *mysqlServer {
@@ -61,7 +60,7 @@ func startServer(t *testing.T) *mysqlServer {
 	return m
 }
 
-// handler rewrites statements on their way to the server and notes those that it refuses.
+// handler rewrites statements on their way to the server, and records those that it refuses.
 type handler struct {
 	mysql.Handler
 	server *mysqlServer
@@ -90,8 +89,8 @@ func (h *handler) ConnectionClosed(c *mysql.Conn) {
 	h.Handler.ConnectionClosed(c)
 }
 
-// turns has transactions run one after the other: the server has no isolation, and the later commit of two would take
-// back what the earlier one wrote.
+// turns makes transactions run one after the other: the server has no isolation, so the later commit of two would undo
+// the writes of the earlier one.
 type turns struct {
 	busy   chan struct{}
 	mu     sync.Mutex
@@ -100,11 +99,11 @@ type turns struct {
 
 func newTurns() *turns { return &turns{busy: make(chan struct{}, 1)} }
 
-// take waits for the connection's turn and returns what ends it, which is not before the end of its transaction.
+// take waits for the connection's turn. The returned function ends the turn, but not before the connection's
+// transaction has ended.
 func (t *turns) take(c *mysql.Conn, text string) (done func()) {
 	if strings.HasPrefix(text, "SELECT GET_LOCK(") || strings.Contains(text, "JSON_TABLE(") {
-		// The holder of a lock needs turns to come to an end; and what is refused in any case need not wait, as a
-		// connection's question does.
+		// The holder of a lock needs turns to finish. JSON_TABLE is refused in any case, so it need not wait.
 		return func() {}
 	}
 	t.mu.Lock()
@@ -144,11 +143,11 @@ func rewrite(text string) string {
 	return text
 }
 
-// note remembers a statement that the server does not understand or cannot carry out, which it says with the codes 1064
-// and 1105. Other errors, such as a table that is not there, are answers to a statement that was understood.
+// note records a statement that the server does not understand or cannot execute: its errors are 1064 and 1105. Other
+// errors, such as a missing table, are answers to a statement that was understood.
 func (m *mysqlServer) note(text string, err error) error {
 	if strings.Contains(text, "JSON_TABLE(") {
-		return err // Each pool asks once whether it is understood. It is not here, though MySQL 8 does.
+		return err // Each pool tries it once. MySQL 8 has it, and this server does not.
 	}
 	if e, ok := errors.AsType[*mysql.SQLError](err); ok && (e.Num == mysql.ERParseError || e.Num == mysql.ERUnknownError) {
 		m.mu.Lock()

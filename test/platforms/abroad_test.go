@@ -25,7 +25,7 @@ import (
 
 var pacific = must(time.LoadLocation("America/Los_Angeles"))
 
-// abroad is an account in USD, of a world that stands still.
+// abroad is an account in USD, in a world whose time stands still.
 type abroad struct {
 	t        *testing.T
 	platform media.Platform
@@ -52,7 +52,7 @@ func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
 	return a
 }
 
-// pull does what a tick of a task has to do.
+// pull runs the handler for all parts of a tick.
 func (a *abroad) pull(what, params string) {
 	a.t.Helper()
 	handler, ok := a.handlers.Get(a.platform.Name() + "." + what)
@@ -66,7 +66,7 @@ func (a *abroad) pull(what, params string) {
 	}
 }
 
-// costs are what rows of a public table cost; each must be in USD and of Los Angeles' days.
+// costs returns the costs of the rows of a public table. Each row must be in USD and of Los Angeles' days.
 func (a *abroad) costs(table, level string) map[string]int64 {
 	a.t.Helper()
 	hour := "0"
@@ -92,8 +92,8 @@ func (a *abroad) costs(table, level string) map[string]int64 {
 	return costs
 }
 
-// An account's days are its own, also those that have 23 and 25 hours, and money is in its own currency.
-func TestAbroad_EveryDayIsPulledRight(t *testing.T) {
+// Days follow the account's own zone, also days of 23 and 25 hours, and money is in its own currency.
+func TestAbroad_EveryDayIsPulledCorrectly(t *testing.T) {
 	t.Parallel()
 	for name, now := range map[string]time.Time{
 		"a day of 23 hours": time.Date(2026, 3, 8, 20, 34, 56, 0, pacific), // noon of the 9th in China
@@ -117,17 +117,15 @@ func TestAbroad_EveryDayIsPulledRight(t *testing.T) {
 				}
 				a.pull(media.FundDailyName, `{"days":3}`)
 				var days []day.Day
-				require.NoError(t,
-					a.process.Store.Data.Writer(t.Context()).Raw(
-						"SELECT day FROM fund_daily WHERE fund = 'total' AND currency = 'USD' ORDER BY day").Scan(&days).Error)
+				require.NoError(t, a.process.Store.Data.Writer(t.Context()).Raw(
+					"SELECT day FROM fund_daily WHERE fund = 'total' AND currency = 'USD' ORDER BY day").Scan(&days).Error)
 				require.Equal(t, []day.Day{today.Add(-3), today.Add(-2), today.Add(-1)}, days,
-					"the day that is over in China is not over there")
+					"the day that is over in China is not over in Los Angeles")
 				for _, flow := range a.server.Flow(t, a.account.ExternalID, days[0], days[2]) {
 					for _, f := range flow.Funds {
 						var paid *int64
-						require.NoError(t,
-							a.process.Store.Data.Writer(t.Context()).Raw("SELECT paid FROM fund_daily WHERE fund = ? AND day = ?", f.Kind,
-								flow.Day).Row().Scan(&paid))
+						require.NoError(t, a.process.Store.Data.Writer(t.Context()).Raw(
+							"SELECT paid FROM fund_daily WHERE fund = ? AND day = ?", f.Kind, flow.Day).Row().Scan(&paid))
 						require.Equal(t, f.Values[fund.Paid], fund.Of(*paid), "%s %s", flow.Day, f.Kind)
 					}
 				}

@@ -17,8 +17,7 @@ import (
 	"adsync/upkeep"
 )
 
-// A platform that one of these does not know is not simulated, not compared, not scaled, or answered with what its
-// description has no word for.
+// A platform that is missing from one of these lists is not simulated, compared or scaled.
 func TestPlatforms_AreKnownEverywhere(t *testing.T) {
 	t.Parallel()
 	names := engine.PlatformNames()

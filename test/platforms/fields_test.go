@@ -18,7 +18,7 @@ import (
 	"adsync/standalone/verify"
 )
 
-// fieldsBench pulls one account's report, in a process of its own each time.
+// fieldsBench pulls one account's report, with new handlers each time.
 type fieldsBench struct {
 	*life
 	log bytes.Buffer
@@ -47,12 +47,11 @@ func (b *fieldsBench) id() int64 {
 			return id
 		}
 	}
-	b.t.Fatal("the account is not there")
+	b.t.Fatal("the account is missing")
 	return 0
 }
 
-// row returns a row's JSON with its registrations, and with the clicks that it was pulled with. The row is always the
-// same.
+// row returns the JSON, registrations and clicks of a row, always of the same one.
 func (b *fieldsBench) row() (fields map[string]any, registrations, clicks *int64) {
 	b.t.Helper()
 	var text string
@@ -63,13 +62,12 @@ func (b *fieldsBench) row() (fields map[string]any, registrations, clicks *int64
 	if metrics, nested := fields["metrics"].(map[string]any); nested {
 		fields = metrics
 	}
-	require.NoError(b.t,
-		db.Raw("SELECT registrations, clicks FROM report_daily ORDER BY object_id LIMIT 1").Row().Scan(&registrations,
-			&clicks))
+	require.NoError(b.t, db.Raw("SELECT registrations, clicks FROM report_daily ORDER BY object_id LIMIT 1").
+		Row().Scan(&registrations, &clicks))
 	return fields, registrations, clicks
 }
 
-func TestFields_TheReportGoesOn(t *testing.T) {
+func TestFields_TheReportContinues(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
@@ -82,7 +80,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 				State: settings.FieldAsked})
 			require.NoError(t, b.Store.PutReportField(t.Context(), "otto", row, more...))
 		}
-		// One that the platform adds after this program was written.
+		// A field that the platform adds after this program was written.
 		b.world.Order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
 		require.NoError(t, b.pull())
 		fields, registrations, clicks := b.row()
@@ -91,15 +89,15 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		ask("brand_new")
 		require.NoError(t, b.pull())
 		fields, _, _ = b.row()
-		require.NotContains(t, fields, "brand_new", "a pull that has gone well tries it")
+		require.NotContains(t, fields, "brand_new", "the pull before succeeded, so this one tries it")
 		require.Contains(t, b.log.String(), "the platform accepts an added field")
 		require.NoError(t, b.pull())
 		fields, _, _ = b.row()
 		value, err := json.Marshal(fields["brand_new"])
 		require.NoError(t, err)
-		require.Equal(t, *clicks, number(t, value), "it landed once it was accepted")
+		require.Equal(t, *clicks, number(t, value), "the next pull after it was accepted has it")
 
-		// One that the platform takes away, and one that it never had.
+		// A field that the platform removes, and one that it never had.
 		b.world.Order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": retired})
 		ask("misspelt")
 		require.NoError(t, b.pull(), "the report continues")
@@ -130,7 +128,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		_, registrations, _ = b.row()
 		require.NotNil(t, registrations)
 
-		// Without what was spent the figures would be worth nothing.
+		// A report without its cost fails: other figures are worth nothing without it.
 		needed := verify.Field(platform.Name(), "cost")
 		b.world.Order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": needed})
 		require.ErrorContains(t, b.pull(), needed)

@@ -22,7 +22,7 @@ import (
 	"adsync/test/platforms/simclient"
 )
 
-// life is the accounts of a login over some time of the world.
+// life follows the accounts of a login over some time of the world.
 type life struct {
 	simclient.Process
 	t        *testing.T
@@ -46,7 +46,7 @@ func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *l
 	return l
 }
 
-// pass lets time pass in the world, for the platform and for us.
+// pass moves the world's clock, for the platform and for us.
 func (l *life) pass(d time.Duration) {
 	l.t.Helper()
 	l.at = l.at.Add(d)
@@ -61,7 +61,7 @@ func (l *life) Account(ctx context.Context, id int64) (media.Account, error) {
 		Currency: a.Currency}, err
 }
 
-// options are what the handlers work with at the present moment.
+// options returns the options of the handlers at the present moment.
 func (l *life) options() account.LifeOptions {
 	return account.LifeOptions{
 		Platform: l.platform, Store: l.Store, Calls: l.Client, Clock: clock.NewScaled(l.at, 1, true),
@@ -81,7 +81,7 @@ func (l *life) probe() media.Result {
 	return l.run(l.options().ProbeHandler(), task.Key{Part: "probe"}, "")
 }
 
-// figures is the handler that pulls an account's days, as engine makes it.
+// figures returns the handler that pulls an account's days, as engine makes it.
 func (l *life) figures() media.Handler {
 	l.t.Helper()
 	o := l.options()
@@ -124,9 +124,9 @@ func (l *life) accounts(tier string) map[int64]string {
 	return all
 }
 
-// Figures come out every three minutes and the probe runs every ten: an account is active at the first run after its
-// first figures. A run costs one call for each account that sleeps, and none for the others.
-func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
+// The platform publishes figures every three minutes, and the probe runs every ten: an account is active at the first
+// run after its first figures. A run costs one call for each inactive account, and none for the others.
+func TestProbe_AnAccountThatSpendsAgainIsActiveAtTheNextRun(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
@@ -135,9 +135,9 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		sleeping := l.accounts(settings.TierInactive)
 		require.Greater(t, len(sleeping), 10, "a third of the accounts is silent")
 		require.Less(t, len(sleeping), len(server.Accounts)/2)
-		require.Equal(t, media.Result{Calls: len(sleeping)}, l.probe(), "nobody is awake yet, and every one was asked about")
+		require.Equal(t, media.Result{Calls: len(sleeping)}, l.probe(), "all are still inactive, and each cost a call")
 
-		// One that has ads wakes, a moment after a run: the longest that anybody waits.
+		// An account with ads begins to spend a moment after a run: the longest wait.
 		woken, id := "", int64(0)
 		for of, externalID := range sleeping {
 			if len(l.world.Truth(t, url.Values{"kind": {l.world.AdKind()}, "account": {externalID}})) > 0 &&
@@ -169,7 +169,7 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 	})
 }
 
-func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
+func TestParking_AClosedAccountIsNotPulledUntilItOpens(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
@@ -188,7 +188,7 @@ func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
 		result, err := l.figures().Run(t.Context(), media.Work{Key: key, PlannedAt: l.at,
 			Params: json.RawMessage(weekOfFigures)})
 		require.Error(t, err)
-		require.Equal(t, 2, result.Calls, "the pull's, and the one that makes sure")
+		require.Equal(t, 2, result.Calls, "the pull's call, and one that confirms it")
 		row, err := l.Store.Account(t.Context(), id)
 		require.NoError(t, err)
 		require.Regexp(t, "^(frozen|revoked): invalid error (32211|40002)", row.Parked)

@@ -18,7 +18,7 @@ import (
 	"adsync/test/platforms/simclient"
 )
 
-// process is what of a real process calls a platform: client, keeper and tables, with one login.
+// eachPlatform runs a test on each simulated platform.
 func eachPlatform(t *testing.T, test func(t *testing.T, platform media.Platform, server *mediatest.Server)) {
 	t.Helper()
 	for _, p := range engine.Platforms() {
@@ -79,7 +79,7 @@ func TestKeeper_RefreshesAtThePlatformAndKeepsThePair(t *testing.T) {
 	})
 }
 
-func TestKeeper_ParksALoginWhosePairIsDead(t *testing.T) {
+func TestKeeper_ParksALoginWhosePairIsRevoked(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
@@ -92,7 +92,7 @@ func TestKeeper_ParksALoginWhosePairIsDead(t *testing.T) {
 		for range 5 {
 			err := p.AnyCall(t, platform)
 			_, waits := errors.AsType[*media.DeferError](err)
-			require.True(t, waits, "it waits, at no attempt: %v", err)
+			require.True(t, waits, "it waits, without an attempt: %v", err)
 			require.ErrorContains(t, err, "must be authorised again")
 		}
 		row, err := p.Store.Token(t.Context(), p.Login)

@@ -28,12 +28,12 @@ import (
 
 const callback = "http://127.0.0.1:1/oauth/x/callback"
 
-// authoriser is a flow against a simulated platform, with what it logs.
+// authoriser is a flow against a simulated platform, with its log.
 type authoriser struct {
 	simclient.Process
 	*oauth.Flow
 	t       *testing.T
-	secrets []string // that must be seen nowhere
+	secrets []string // texts that must not appear anywhere
 	log     *bytes.Buffer
 }
 
@@ -59,7 +59,7 @@ func newAuthoriser(t *testing.T, platform media.Platform, server *mediatest.Serv
 	return a
 }
 
-// agree asks and has the platform's page agree.
+// agree begins an authorisation, and the platform's page agrees.
 func (a *authoriser) agree() (state, code secret.Text) {
 	a.t.Helper()
 	request, err := a.Begin(a.t.Context(), a.Server.App.ID, callback, "otto")
@@ -68,7 +68,7 @@ func (a *authoriser) agree() (state, code secret.Text) {
 	return request.State, code
 }
 
-// open does what a browser does with the address, up to the callback.
+// open calls the address like a browser, up to the callback.
 func (a *authoriser) open(address string, state secret.Text) secret.Text {
 	a.t.Helper()
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -99,7 +99,7 @@ func (a *authoriser) refused(kind oauth.Kind, text string, state, code secret.Te
 	}
 }
 
-// tables are all that the config database holds of authorisations, as text.
+// tables returns all rows of the config database about authorisations, as text.
 func (a *authoriser) tables() string {
 	a.t.Helper()
 	var all strings.Builder
@@ -142,7 +142,7 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		require.NotEmpty(t, found.Name)
 		require.Len(t, found.Accounts, len(server.Accounts))
 		for _, account := range found.Accounts {
-			require.False(t, account.Bound, "nobody has chosen it")
+			require.False(t, account.Bound, "it was not chosen")
 			require.Equal(t, found.LoginID, account.TokenID)
 		}
 		require.NotEqual(t, a.Login, found.LoginID)
@@ -172,7 +172,7 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		login, err := a.Keeper.Login(t.Context(), found.LoginID)
 		require.NoError(t, err)
 		a.secrets = append(a.secrets, login.Access.Reveal())
-		// Whatever was written anywhere shows none of it.
+		// No table and no log line has any of the secrets.
 		tables := a.tables()
 		require.Contains(t, tables, found.Login)
 		for _, s := range a.secrets {
@@ -214,7 +214,7 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 		require.NoError(t, err)
 		for _, l := range logins {
 			if l.ID == first.LoginID {
-				require.False(t, l.Choose, "what was chosen stays")
+				require.False(t, l.Choose, "the choice stays")
 			}
 		}
 		_, err = platform.Reports()[0].Page(t.Context(),
@@ -225,7 +225,7 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 	})
 }
 
-// unusable is a platform that exchanges a code for what no login can be made of.
+// unusable is a platform whose exchange returns an unusable authorisation.
 type unusable struct {
 	media.Authoriser
 
@@ -239,7 +239,7 @@ func (u unusable) Exchange(ctx context.Context, transport media.Transport, app m
 	return a, err
 }
 
-func TestOAuth_RefusesAtOnceWhatCannotBeKept(t *testing.T) {
+func TestOAuth_RefusesAtOnceWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	long := secret.NewText(strings.Repeat("long", 10_000))
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
@@ -249,8 +249,7 @@ func TestOAuth_RefusesAtOnceWhatCannotBeKept(t *testing.T) {
 		for want, change := range map[string]func(a *media.Authorisation){
 			"the access token has 40000 bytes: want at most 32768":  func(a *media.Authorisation) { a.Access = long },
 			"the refresh token has 40000 bytes: want at most 32768": func(a *media.Authorisation) { a.Refresh = long },
-			"the id of the login has 129 characters: want at most 128": func(
-				a *media.Authorisation) {
+			"the id of the login has 129 characters: want at most 128": func(a *media.Authorisation) {
 				a.Login = strings.Repeat("1", 129)
 			},
 		} {
@@ -260,7 +259,7 @@ func TestOAuth_RefusesAtOnceWhatCannotBeKept(t *testing.T) {
 			state, code := a.agree()
 			began := time.Now()
 			a.refused(oauth.Refused, want, state, code)
-			require.Less(t, time.Since(began), 30*time.Second, "nobody waits for a database")
+			require.Less(t, time.Since(began), 30*time.Second, "it does not wait for a database")
 			a.refused(oauth.Used, want, state, code)
 		}
 		for _, s := range a.secrets {
@@ -269,7 +268,7 @@ func TestOAuth_RefusesAtOnceWhatCannotBeKept(t *testing.T) {
 	})
 }
 
-func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
+func TestOAuth_RefusalsNameTheFix(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
@@ -296,8 +295,8 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 
 		// A request that is too old for us.
 		state, code = a.agree()
-		require.NoError(t,
-			a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
+		require.NoError(t, a.Store.Config.Writer(t.Context()).Exec(
+			"UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
 		a.refused(oauth.Old, "more than 10 minutes old", state, code)
 
 		// A process that died between the platform's answer and the table.
@@ -306,9 +305,8 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, mine)
 		a.refused(oauth.Used, "being exchanged at this moment", state, code)
-		require.NoError(t,
-			a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'",
-				sqldb.At(time.Now().Add(-time.Hour))).Error)
+		require.NoError(t, a.Store.Config.Writer(t.Context()).Exec(
+			"UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'", sqldb.At(time.Now().Add(-time.Hour))).Error)
 		a.refused(oauth.Used, "the code is spent: authorise again", state, code)
 
 		// The app's secret is wrong.
@@ -325,7 +323,7 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 			_, err := a.Begin(t.Context(), server.App.ID, address, "otto")
 			require.ErrorContains(t, err, "redirect URI")
 		}
-		require.Zero(t, a.countLogins(t), "nothing but what was there")
+		require.Zero(t, a.countLogins(t), "no login was added")
 		for _, s := range a.secrets {
 			require.NotContains(t, a.tables(), s)
 			require.NotContains(t, a.log.String(), s)
@@ -341,7 +339,7 @@ func (a *authoriser) countLogins(t *testing.T) int {
 	return len(logins) - 1
 }
 
-func TestOAuth_OfManyCallbacksAtOnceOneCounts(t *testing.T) {
+func TestOAuth_OneOfManyCallbacksAtOnceSucceeds(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
@@ -350,7 +348,7 @@ func TestOAuth_OfManyCallbacksAtOnceOneCounts(t *testing.T) {
 		errs := make([]error, 6)
 		var all sync.WaitGroup
 		for i := range errs {
-			// The browser goes away: what has begun continues.
+			// The browser hangs up: the exchange continues.
 			ctx, leave := context.WithCancel(t.Context())
 			leave()
 			all.Go(func() { _, errs[i] = a.Complete(ctx, state, code) })

@@ -1,4 +1,4 @@
-// Package platforms_test proves the platforms' packages against the simulated platforms, over HTTP.
+// Package platforms_test tests the platforms' packages against the simulated platforms, over HTTP.
 package platforms_test
 
 import (

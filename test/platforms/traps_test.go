@@ -49,7 +49,7 @@ func (x *trapped) reportOf(t *testing.T, name, level string) media.Report {
 	return reports[i]
 }
 
-// reportRow is a row's key and what it says, of the table or of the truth.
+// reportRow is a row's key with two of its figures, of the table or of the truth.
 type reportRow struct {
 	Day         string
 	Hour        int
@@ -95,11 +95,10 @@ func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
 		Name     string
 		Deleted  bool
 	}
-	require.NoError(t,
-		x.Store.Data.Writer(t.Context()).Raw(
-			"SELECT o.object_id, COALESCE(n.name, '') AS name, o.deleted_at IS NOT NULL AS deleted FROM "+list.Table.Name+
-				" o LEFT JOIN object_name n ON n.account_id = o.account_id AND n.level = ? AND n.object_id = o.object_id WHERE "+
-				"o.account_id = ?", list.Level, id).Scan(&rows).Error)
+	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw(
+		"SELECT o.object_id, COALESCE(n.name, '') AS name, o.deleted_at IS NOT NULL AS deleted FROM "+list.Table.Name+
+			" o LEFT JOIN object_name n ON n.account_id = o.account_id AND n.level = ? AND n.object_id = o.object_id"+
+			" WHERE o.account_id = ?", list.Level, id).Scan(&rows).Error)
 	have := make([]mediatest.Object, len(rows))
 	for i, r := range rows {
 		have[i] = mediatest.Object{ID: r.ObjectID, Name: r.Name, Deleted: r.Deleted}
@@ -111,7 +110,7 @@ func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
 	require.ElementsMatch(t, want, have, "%s of account %d", list.Name, id)
 }
 
-// met returns how often each trap was met.
+// met returns the number of answers that each trap changed.
 func (x *trapped) met(t *testing.T) map[string]int64 {
 	t.Helper()
 	var traps []trap.Trap
@@ -129,16 +128,15 @@ func (x *trapped) set(t *testing.T, trap string) {
 	x.World.Order(t, "traps", map[string]any{"name": trap, "on": true})
 }
 
-// Whatever the platform does to an answer, the tables hold the truth in the end, and what only looks changed is no
-// change.
-func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
+// With all traps on, the tables hold the truth in the end, and no change is recorded that did not happen.
+func TestTraps_AWorldWithAllTrapsIsPulledWhole(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(5), Seed: 7})
 			x.World.Order(t, "traps", map[string]any{"on": true})
-			// What a cut refresh waits for is a matter of the keeper of tokens, and of seconds.
+			// The keeper of tokens waits some seconds after a cut refresh: its own tests cover that.
 			x.World.Order(t, "traps", map[string]any{"name": "refresh_cut", "on": false})
 			from, to := x.Server.Today.Add(-2), x.Server.Today.Add(-1)
 			for id := range int64(3) {
@@ -164,7 +162,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 				"platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "undated_file", "unknown_word",
 				"zero_untold",
 			}
-			if platform.Name() == "oceanengine" { // the other one's lists are read by cursor, and have larger pages
+			if platform.Name() == "oceanengine" { // The other platform's lists are read by cursor, and have larger pages.
 				must = append(must, "page_row_lost", "page_row_twice", "page_short", "page_total_moved")
 			}
 			met := x.met(t)
@@ -178,25 +176,24 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	}
 }
 
-// A value that cannot be used costs itself: the rest of the answer is kept, coverage names the field, and the next
+// A value that cannot be used costs only itself: the rest of the answer is kept, coverage names the field, and the next
 // pull has the truth.
-func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
+func TestTraps_AnUnusableValueCostsOnlyItself(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(2), Seed: 7})
 			day1 := x.Server.Today.Add(-1)
-			// state is what coverage has of a scope, and the kinds of values that it counts.
+			// state returns a scope's state in coverage, and the kinds of its unusable values.
 			state := func(report, level string) (state, kinds string) {
 				var unusable int
 				db := x.Store.Data.Writer(t.Context())
 				require.NoError(t, db.Raw("SELECT state, unusable FROM coverage WHERE account_id = 1 AND report = ? AND level = ?",
 					report, level).Row().Scan(&state, &unusable))
 				rows := []string{}
-				require.NoError(t,
-					db.Raw("SELECT kind FROM unusable_value WHERE account_id = 1 AND report = ? AND level = ? ORDER BY kind", report,
-						level).Scan(&rows).Error)
+				require.NoError(t, db.Raw("SELECT kind FROM unusable_value WHERE account_id = 1 AND report = ? AND level = ?"+
+					" ORDER BY kind", report, level).Scan(&rows).Error)
 				require.Equal(t, unusable > 0, len(rows) > 0)
 				return state, strings.Join(rows, " ")
 			}
@@ -234,15 +231,15 @@ func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 				x.Pull(t, list.Name, 1, "full", "")
 				x.requireTrueObjects(t, list, 1)
 				s, kinds = state(list.Name, list.Level)
-				require.Equal(t, []string{"complete", "attribute"}, []string{s, kinds}, "a name costs the list nothing")
+				require.Equal(t, []string{"complete", "attribute"}, []string{s, kinds}, "the list stays complete")
 				require.Positive(t, x.met(t)["name_cut"])
 			}
 		})
 	}
 }
 
-// A figure that the platform does not tell is NULL, though it was zero; one that it tells is 0.
-func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
+// A zero that the platform leaves out is NULL; one that it sends is 0.
+func TestTraps_AZeroThatIsLeftOutIsNULL(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
@@ -271,7 +268,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 					row := map[string]any{}
 					for _, name := range metric.Names() {
 						row[name] = nil
-						if value, told := truth.Metrics[name]; told {
+						if value, sent := truth.Metrics[name]; sent {
 							row[name] = value
 						}
 					}
@@ -285,8 +282,8 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 	}
 }
 
-// A platform reports for 30 days what a day's cohort pays. No look-back reaches the later days: the weekly pull does.
-func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
+// A platform adds to what a day's cohort pays for 30 days. No look-back reaches the later days; the weekly pull does.
+func TestTraps_TheWeeklyPullHasCohortsThatGrow(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
@@ -295,8 +292,7 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 			x.set(t, "cohort_grows")
 			tasks := engine.DefaultTasks([]media.Platform{platform})
 			i := slices.IndexFunc(tasks, func(task settings.NewTask) bool {
-				return task.Name == platform.Name()+
-					".report_daily.account.mature"
+				return task.Name == platform.Name()+".report_daily.account.mature"
 			})
 			require.GreaterOrEqual(t, i, 0)
 			h, ok := x.Handlers.Get(tasks[i].Handler)
@@ -309,11 +305,9 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 				}
 			}
 			amounts := func(from, to day.Day) (have, want []int64) {
-				require.NoError(t,
-					x.Store.Data.Writer(t.Context()).Raw(
-						"SELECT pay_amount_d7 FROM report_daily WHERE account_id = 1 AND level = 'account' AND day >= ? AND day <= ? "+
-							"ORDER BY day",
-						from, to).Scan(&have).Error)
+				require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT pay_amount_d7 FROM report_daily"+
+					" WHERE account_id = 1 AND level = 'account' AND day >= ? AND day <= ? ORDER BY day",
+					from, to).Scan(&have).Error)
 				for _, row := range x.Server.Rows(t, "report_daily", "account", x.Server.Accounts[0], from, to) {
 					want = append(want, row.Metrics["pay_amount_d7"])
 				}
@@ -341,7 +335,7 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 	}
 }
 
-// at puts the world's clock to a time of today, where it continues, though hardly.
+// at sets the world's clock to a time of today, from where it runs at a thousandth of its speed.
 func (x *trapped) at(t *testing.T, hour, minute int) {
 	t.Helper()
 	today, err := time.ParseInLocation("2006-01-02", x.Server.Today.String(), simclient.Zone)
@@ -357,8 +351,8 @@ func total(rows []reportRow) (cost int64) {
 	return cost
 }
 
-// What an answer does not show, a later pull corrects; what would take too much away is refused.
-func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
+// A later pull corrects what an answer lacks; an answer that would remove too much is refused.
+func TestTraps_OfTimeAreCorrectedByALaterPull(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
@@ -370,7 +364,7 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 				trap, report, level string
 				hour, minute        int
 				day                 day.Day
-				refused             bool // what the answer lacks is not believed to be gone
+				refused             bool // the answer is not believed
 			}{
 				{trap: "yesterday_empty", report: "report_daily", level: "account", hour: 3, day: yesterday, refused: true},
 				{trap: "yesterday_empty", report: "report_hourly", level: "adgroup", hour: 3, day: yesterday, refused: true},
@@ -406,8 +400,8 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 	}
 }
 
-// A refusal of the platform's costs a wait and no attempt, whatever it concerns.
-func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
+// A platform's refusal costs a wait and no attempt, for an account, an app or an endpoint.
+func TestTraps_RefusalsMakeThePullWait(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
@@ -425,7 +419,7 @@ func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
 				if trap == "endpoint_shut" {
 					require.GreaterOrEqual(t, deferred.After, 5*time.Minute, "the whole penalty")
 					require.Error(t, x.Try(t, r.Name, 2, yesterday.String(), `{"level":"account"}`),
-						"it is shut to the other accounts too")
+						"it is shut for the other accounts too")
 					x.at(t, 12, 6)
 				}
 				require.NoError(t, x.Try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`))

@@ -30,8 +30,8 @@ func dockerAnswers(ctx context.Context) bool {
 	return true
 }
 
-// startDocker starts the servers as containers of a compose project of this run's own. The returned function removes
-// the project, also after an error.
+// startDocker starts the servers as containers of this run's own compose project. The returned function removes the
+// project, also after an error.
 func startDocker(ctx context.Context, names []string, dir string, ports *local.Ports, stderr io.Writer) (
 	env []string, stopAll func(), err error,
 ) {
@@ -39,7 +39,7 @@ func startDocker(ctx context.Context, names []string, dir string, ports *local.P
 	if err := os.WriteFile(file, composeFile, 0o644); err != nil {
 		return nil, func() {}, err
 	}
-	// Every port is set, for compose refuses a file with an unset one even in a service that is not asked for.
+	// Every port is set, because compose refuses a file with an unset one, also of a service that is not started.
 	portOf := make(map[string]int)
 	settings := os.Environ()
 	for _, variable := range []string{"KAFKA_PORT", "MYSQL_PORT", "REDIS_PORT"} {
@@ -57,7 +57,7 @@ func startDocker(ctx context.Context, names []string, dir string, ports *local.P
 		return cmd
 	}
 	stopAll = func() {
-		// The run's context may have ended; the containers must go all the same.
+		// The run's context may have ended; the containers must still be removed.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		saveContainerLogs(dir, compose(ctx, "logs", "--no-color"))

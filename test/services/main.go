@@ -3,13 +3,13 @@
 //	go run ./test/services -- go test -count=1 -p 1 ./base/...
 //	go run ./test/services --keep
 //
-// The servers listen on spare ports of 127.0.0.1 and keep their data in a directory of their own, so that any number
-// of runs can be active at the same time and nothing that already runs on the machine is touched. The command finds
-// them by ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS. When it ends, or at an interrupt, exactly the
+// The servers listen on spare ports of 127.0.0.1 and keep their data in their own directory. So any number of runs
+// can be active at the same time, and what already runs on the machine is not touched. ADSYNC_TEST_KAFKA,
+// ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS name them to the command. When it ends, or at an interrupt, exactly the
 // started servers are stopped, and the command's exit code is returned.
 //
-// Where a Docker engine answers the servers are containers; elsewhere they are Debian's packages and Kafka's own jars,
-// which are installed or fetched when they are missing.
+// If a Docker engine answers the servers are containers. Otherwise they are Debian's packages and Kafka's own jars,
+// which are installed or fetched if they are missing.
 package main
 
 import (
@@ -31,8 +31,7 @@ import (
 )
 
 func main() {
-	rig.Main("services", parseOptions, func(ctx context.Context, o options) (int,
-		error) {
+	rig.Main("services", parseOptions, func(ctx context.Context, o options) (int, error) {
 		return run(ctx, o, os.Stdout, os.Stderr)
 	}, syscall.SIGHUP)
 }
@@ -54,13 +53,13 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("services", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.Usage = func() {
-		fmt.Fprint(output, "Runs a command next to Kafka, MariaDB and Redis servers made for it alone.\n\n"+
+		fmt.Fprint(output, "Runs a command with its own Kafka, MariaDB and Redis servers.\n\n"+
 			"  services [flags] -- command [arguments]\n  services [flags] --keep\n\n")
 		flags.PrintDefaults()
 	}
 	only := flags.String("only", strings.Join(serviceNames, ","), "the `services` to start, separated by commas")
 	flags.StringVar(&o.runtime, "runtime", "auto",
-		"how: `docker`, local, or auto, which takes docker where an engine answers")
+		"how: `docker`, local, or auto, which is docker if an engine answers")
 	flags.BoolVar(&o.keep, "keep", false,
 		"print the environment for a shell and leave the servers running until an interrupt")
 	flags.StringVar(&o.dir, "dir", "",
@@ -87,8 +86,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// run starts the services, runs the command or waits for ctx to end, and stops the services. The code is what the
-// process should exit with.
+// run starts the services, runs the command or waits for ctx to end, and stops the services. It returns the exit code
+// of the process.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) (code int, err error) {
 	dir, err := makeDir(o.dir, o.memory)
 	if err != nil {
@@ -123,7 +122,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (code int, er
 	return runCommand(ctx, o.command, env)
 }
 
-// runCommand runs the command in a process group of its own, so that its whole tree can be ended.
+// runCommand runs the command in its own process group, so that all its processes can be ended.
 func runCommand(ctx context.Context, command, env []string) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...) // Not CommandContext: an interrupt ends the whole group.
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -172,14 +171,14 @@ const (
 	memoryFree = 8 << 30
 )
 
-// hasRoom reports whether a file system in memory is there and has enough of it for the servers' data.
+// hasRoom reports whether a file system in memory exists and has enough space for the servers' data.
 func hasRoom(dir string) bool {
 	var fs syscall.Statfs_t
 	return syscall.Statfs(dir, &fs) == nil && fs.Bavail*uint64(fs.Bsize) >= memoryFree
 }
 
-// tidy removes the temporary directory. After a failure it leaves the logs and prints where they are: the data of a
-// failed run is hundreds of megabytes, and of no use without its servers.
+// tidy removes the temporary directory. After a failure it keeps the logs and prints their place. The data of a failed
+// run is hundreds of megabytes, and useless without its servers.
 func tidy(dir string, code int, err error, stderr io.Writer) (int, error) {
 	logs := filepath.Join(dir, "logs")
 	if _, noLogs := os.Stat(logs); code == 0 && err == nil || noLogs != nil {

@@ -62,7 +62,7 @@ func TestRunCommand(t *testing.T) {
 
 	code, err = runCommand(t.Context(), []string{"sh", "-c", "exit 7"}, nil)
 	require.NoError(t, err)
-	require.Equal(t, 7, code, "its exit code is ours")
+	require.Equal(t, 7, code, "its exit code is returned")
 
 	code, err = runCommand(t.Context(), []string{"/does/not/exist"}, nil)
 	require.Error(t, err)
@@ -91,19 +91,19 @@ func TestTidy_KeepsOnlyTheLogsOfAFailedRun(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "mariadb", "data"), 0o755))
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "logs"), 0o755))
-		var said strings.Builder
+		var printed strings.Builder
 		if !failed {
-			code, err := tidy(dir, 0, nil, &said)
+			code, err := tidy(dir, 0, nil, &printed)
 			require.NoError(t, err)
 			require.Zero(t, code)
 			require.NoDirExists(t, dir)
 			continue
 		}
-		code, err := tidy(dir, 3, nil, &said)
+		code, err := tidy(dir, 3, nil, &printed)
 		require.NoError(t, err)
 		require.Equal(t, 3, code)
 		require.DirExists(t, filepath.Join(dir, "logs"))
 		require.NoDirExists(t, filepath.Join(dir, "mariadb"))
-		require.Contains(t, said.String(), filepath.Join(dir, "logs"))
+		require.Contains(t, printed.String(), filepath.Join(dir, "logs"))
 	}
 }

@@ -31,8 +31,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("trial", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.StringVar(&o.platform, "media", slices.Min(engine.PlatformNames()), "the platform that is taken out")
-	flags.BoolVar(&o.all, "all", false, "run the tests of all packages, also of those that the platform cannot matter to")
+	flags.StringVar(&o.platform, "media", slices.Min(engine.PlatformNames()), "the platform that is removed")
+	flags.BoolVar(&o.all, "all", false, "run the tests of all packages, also of those that the platform does not affect")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -125,8 +125,8 @@ func copyTree(ctx context.Context, dir string) (string, error) {
 	return treeOf(ctx, dir)
 }
 
-// putBack puts the platform's places and the lists back, generates files again, and fails when the tree is not the
-// one that it was.
+// putBack puts the platform's places and the lists back, generates files again, and fails if the tree then differs from
+// the original.
 func putBack(ctx context.Context, dir, platform, tree string) error {
 	code, page := places(platform)
 	for _, l := range lists {
@@ -148,8 +148,7 @@ func putBack(ctx context.Context, dir, platform, tree string) error {
 		return err
 	}
 	changed, err := command(ctx, dir, nil, "git", "diff", "--stat", tree, now)
-	return errors.Join(err, fmt.Errorf("the tree with %s put back is not the tree that it was taken out of:\n%s", platform,
-		changed))
+	return errors.Join(err, fmt.Errorf("the tree with %s put back differs from the original:\n%s", platform, changed))
 }
 
 // treeOf returns git's name of all files in the repository dir that it does not ignore.

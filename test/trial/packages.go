@@ -13,22 +13,22 @@ import (
 	"strings"
 )
 
-// pkg is what `go list -test` prints of a package, or of a package's test binary, whose path ends in ".test".
+// pkg is an entry of `go list -test`: a package, or a package's test binary, whose path ends in ".test".
 type pkg struct {
 	ImportPath, Dir           string
-	Deps                      []string // all that it is compiled from, tests' variants as "PATH [OF.test]"
+	Deps                      []string // all packages that it is compiled from, tests' variants as "PATH [OF.test]"
 	TestGoFiles, XTestGoFiles []string
 }
 
 const testBinary = ".test"
 
-// outside is a path in a test that leads out of the package's directory.
+// outside matches a path in a test that leads out of the package's directory.
 var outside = regexp.MustCompile(`"\.\.["/]`)
 
-// touched returns the packages of the module at root whose tests can fail because the platform goes: those whose test
-// binary is compiled from a package that goes or from one that holds a list, and those whose tests read files of
-// other directories. The tests of all other packages are the same code on the same files without the platform. The
-// packages that go are not among them.
+// touched returns the packages of the module at root whose tests can fail without the platform: those whose test
+// binary is compiled from a removed package or from one that holds a list, and those whose tests read files of other
+// directories. The tests of all other packages are the same code on the same files without the platform. The removed
+// packages are left out.
 func touched(ctx context.Context, root, platform string) ([]string, error) {
 	list, err := command(ctx, root, nil, "go", "list", "-test", "-json=ImportPath,Dir,Deps,TestGoFiles,XTestGoFiles",
 		"./...")
@@ -66,7 +66,7 @@ func touchedOf(packages []pkg, module, platform string) ([]string, error) {
 		changed[path.Join(module, path.Dir(l.file))] = true
 	}
 	code, _ := places(platform)
-	goes := func(name string) bool {
+	removed := func(name string) bool {
 		for _, place := range code {
 			if place = path.Join(module, place); name == place || strings.HasPrefix(name, place+"/") {
 				return true
@@ -79,13 +79,13 @@ func touchedOf(packages []pkg, module, platform string) ([]string, error) {
 		if name, is := strings.CutSuffix(p.ImportPath, testBinary); is {
 			for _, dep := range p.Deps {
 				dep, _, _ = strings.Cut(dep, " ")
-				compiled[name] = compiled[name] || changed[dep] || goes(dep)
+				compiled[name] = compiled[name] || changed[dep] || removed(dep)
 			}
 		}
 	}
 	var names []string
 	for _, p := range packages {
-		if goes(p.ImportPath) || len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || strings.Contains(p.ImportPath, " ") ||
+		if removed(p.ImportPath) || len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || strings.Contains(p.ImportPath, " ") ||
 			strings.HasSuffix(p.ImportPath, testBinary) {
 			continue
 		}

@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// places are a platform's own files and directories below the root of the module. The page about it is its own if
-// there is one.
+// places returns a platform's own files and directories below the root of the module, and its page, which may be
+// missing.
 func places(platform string) (code []string, page string) {
 	return []string{"media/" + platform, "simulator/" + platform, "standalone/verify/" + platform + ".go"},
 		"docs/platforms/" + platform + ".md"
 }
 
-// A list is a file that names each platform: in a line that imports its package, if the list imports packages, and in
-// a line of its elements.
+// list is a file that names each platform in a line of its elements, and, if it imports packages, in an import line.
 type list struct {
 	file     string
 	packages string // the directory of the packages; "" if the list imports none
@@ -25,8 +24,8 @@ type list struct {
 var lists = []list{{"engine/platforms.go", "media"}, {"simulator/platforms.go", "simulator"},
 	{file: "standalone/verify/platforms.go"}}
 
-// takeOut removes a platform's places from the tree at root, and its lines from the lists. It fails, and has changed
-// nothing, if a place or a line is not there.
+// takeOut removes a platform's places from the tree at root, and its lines from the lists. If a place or a line is
+// missing it fails and changes nothing.
 func takeOut(root, platform string) error {
 	code, page := places(platform)
 	for _, place := range code {
@@ -57,8 +56,8 @@ func takeOut(root, platform string) error {
 	return nil
 }
 
-// without returns the text of a list without a platform's lines. The line of the elements is PLATFORM.New() where
-// packages are imported. It is a variable of the platform's name elsewhere.
+// without returns the text of a list without a platform's lines. The line of the elements is PLATFORM.New() if packages
+// are imported, otherwise a variable with the platform's name.
 func (l list) without(text, platform string) (string, error) {
 	lines := []string{platform}
 	if l.packages != "" {

@@ -51,7 +51,7 @@ func TestTakeOut(t *testing.T) {
 			wrong:   "simulator/platforms.go has 2 lines that are rose.New(), want one",
 		},
 		{
-			name:    "a place that is not there is named",
+			name:    "a missing place is named",
 			changed: map[string]string{"simulator/rose/rose.go": ""},
 			wrong:   `"rose" is no platform: stat `,
 		},

@@ -22,9 +22,9 @@ type column struct {
 	Collation string `json:"collation"`
 }
 
-// table is one of the data database, as base/store/shard.go places it.
+// table is a table of the data database, as base/store/shard.go places it.
 type table struct {
-	Key     string   `json:"key"`    // the column that says on which shard a row is, if any
+	Key     string   `json:"key"`    // the column that selects a row's shard, if any
 	Copied  bool     `json:"copied"` // to every shard
 	Columns []column `json:"columns"`
 }
@@ -34,8 +34,8 @@ type planner struct {
 	vschema *vschemawrapper.VSchemaWrapper
 }
 
-// newPlanner returns a planner of two keyspaces: a sharded one, and main, where all other tables are and the sources
-// of those that are copied to every shard.
+// newPlanner returns a planner of two keyspaces: a sharded one, and main. main has all other tables, and the sources of
+// the tables that are copied to every shard.
 func newPlanner(t require.TestingT, tables map[string]table) *planner {
 	main, sharded := map[string]*vschemapb.Table{}, map[string]*vschemapb.Table{}
 	for name, of := range tables {
@@ -98,10 +98,10 @@ func typeOf(column string) querypb.Type {
 	}
 }
 
-// check returns why a statement is not answered by the shards of its own values, or nil.
+// check returns the reason why a statement cannot be answered by only the shards of its values, or nil.
 func (p *planner) check(text string) (err error) {
 	defer func() {
-		if r := recover(); r != nil { // As of statements that begin with a list of rows.
+		if r := recover(); r != nil { // Statements that begin with a list of rows cause a panic.
 			err = fmt.Errorf("the planner panics: %v", r)
 		}
 	}()
@@ -117,7 +117,7 @@ func (p *planner) check(text string) (err error) {
 	return s.fault()
 }
 
-// steps are those of a plan.
+// steps are the operators and queries of a plan.
 type steps struct {
 	names   []string
 	queries []string
@@ -136,11 +136,12 @@ func (s *steps) add(d engine.PrimitiveDescription) {
 var (
 	quoted   = regexp.MustCompile(`'(?:[^'\\]|\\.|'')*'|` + "`[^`]*`")
 	variable = regexp.MustCompile(`::?([a-z_]\w*)`)
-	// filled is a variable that Vitess fills in: a placeholder's, the values of a shard, the key of a row of an INSERT,
-	// or the name of a schema or table.
+	// filled matches the variables that Vitess fills in: placeholders, the values of a shard, the keys of an INSERT's
+	// rows, and the names of a schema or table.
 	filled = regexp.MustCompile(`^(v\d+|__vals|_\w+_\d+|__vtschemaname|__vtdbname|table_name)$`)
 )
 
+// fault returns what keeps single shards from answering the steps, or nil.
 func (s *steps) fault() error {
 	for _, name := range s.names {
 		if strings.Contains(name, "Scatter") || strings.Contains(name, "Join") {

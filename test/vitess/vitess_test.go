@@ -1,10 +1,10 @@
-// Package vitess judges adsync's statements by the planner of Vitess, as a vtgate would plan them.
+// Package vitess plans adsync's statements with the planner of Vitess, as a vtgate would.
 //
-// The statements are those of an end-to-end run on a MariaDB: ADSYNC_TEST_STATEMENTS names the file to which
-// TestDeployment_StatementsNameTheirShard of test/e2e has written them, with what it knows of the tables. `make
-// test-vitess` makes both, and `make test-services` judges what its own run has sent.
+// The statements are those of an end-to-end run on a MariaDB. ADSYNC_TEST_STATEMENTS names the file to which
+// TestDeployment_StatementsNameTheirShard of test/e2e has written them, with the columns and keys of the tables. `make
+// test-vitess` does both. `make test-services` plans the statements of its own run.
 //
-// It is a module of its own, so that Vitess's dependencies stay out of adsync's.
+// It is a separate module, so that Vitess's dependencies stay out of adsync's.
 package vitess
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recording is what an end-to-end run has sent to its data database.
+// recording holds the statements that an end-to-end run has sent to its data database.
 type recording struct {
 	Tables     map[string]table `json:"tables"`
 	Statements []statement      `json:"statements"`
-	Refused    []string         `json:"refused"` // what the run was told that no proxy answers
-	Listed     []string         `json:"listed"`  // the statements that docs/sharding.md allows to ask all shards
+	Refused    []string         `json:"refused"` // statements that the run's proxy refused
+	Listed     []string         `json:"listed"`  // statements that docs/sharding.md allows to read all shards
 }
 
 type statement struct {
 	Text   string `json:"text"`
 	Shape  string `json:"shape"`
-	Listed string `json:"listed"` // which of recording.Listed it is, if any
+	Listed string `json:"listed"` // its entry of recording.Listed, if any
 }
 
 func readRecording(t *testing.T) recording {
@@ -42,8 +42,8 @@ func readRecording(t *testing.T) recording {
 	var r recording
 	require.NoError(t, json.Unmarshal(text, &r))
 	r.Statements = slices.DeleteFunc(r.Statements, func(s statement) bool {
-		// Tables are made by migrate and each day, not on the way of the data: Vitess is told of them by its vschema. The
-		// check of the user's rights names a table that must not be there.
+		// Tables are made by migrate and once a day, and Vitess knows them by its vschema. The check of the user's rights
+		// names a table that must not exist.
 		return strings.HasPrefix(s.Shape, "create ") || strings.HasPrefix(s.Shape, "alter ") ||
 			strings.Contains(s.Shape, "adsync_no_such_table")
 	})
@@ -51,7 +51,7 @@ func readRecording(t *testing.T) recording {
 	return r
 }
 
-func TestPlans_AskTheShardsOfTheirValues(t *testing.T) {
+func TestPlans_ReadOnlyTheShardsOfTheirValues(t *testing.T) {
 	t.Parallel()
 	r := readRecording(t)
 	p := newPlanner(t, r.Tables)
@@ -68,11 +68,11 @@ func TestPlans_AskTheShardsOfTheirValues(t *testing.T) {
 	}
 	require.Empty(t, faults, "docs/sharding.md does not list them")
 	for _, listed := range r.Listed {
-		require.Contains(t, seen, listed, "docs/sharding.md lists a statement that no longer asks all shards")
+		require.Contains(t, seen, listed, "docs/sharding.md lists a statement that no longer reads all shards")
 	}
 }
 
-func TestPlans_OneKeyspaceThatIsNotShardedTakesAll(t *testing.T) {
+func TestPlans_AnUnshardedKeyspaceAcceptsAll(t *testing.T) {
 	t.Parallel()
 	r := readRecording(t)
 	p := newWholePlanner(t, r.Tables)
@@ -85,8 +85,7 @@ func TestPlans_OneKeyspaceThatIsNotShardedTakesAll(t *testing.T) {
 	require.Empty(t, faults)
 }
 
-// The run was refused the question whether JSON_TABLE is known, and so sent lists as chains of SELECTs. It must be
-// refused by Vitess as well.
+// The run's proxy refused JSON_TABLE, so the run sent lists as chains of SELECTs. Vitess must refuse JSON_TABLE too.
 func TestPlans_JSONIsRefused(t *testing.T) {
 	t.Parallel()
 	r := readRecording(t)
@@ -98,7 +97,7 @@ func TestPlans_JSONIsRefused(t *testing.T) {
 	}
 }
 
-func TestPlanner_FindsWhatItsShardsCannotAnswer(t *testing.T) {
+func TestPlanner_FindsStatementsThatShardsCannotAnswer(t *testing.T) {
 	t.Parallel()
 	of := func(names ...string) []column {
 		var all []column
@@ -137,7 +136,7 @@ func TestPlanner_FindsWhatItsShardsCannotAnswer(t *testing.T) {
 			" SET t.state = o.part": "",
 		"DELETE t FROM one_row STRAIGHT_JOIN " + list + " STRAIGHT_JOIN due AS t ON one_row.id = 1 AND " +
 			keys: "",
-		// Why these begin with one_row.
+		// Without one_row in front they fail.
 		"UPDATE " + list + " STRAIGHT_JOIN due AS t ON " + keys + " SET t.state = o.part": "panics",
 		"DELETE t FROM " + list + " STRAIGHT_JOIN due AS t ON " + keys:                    "panics",
 		"UPDATE due AS t JOIN " + list + " ON " + keys +

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rowsOf are the rows that a public table must hold, with its fields.
+// rowsOf returns the rows that a public table with these fields must hold.
 func rowsOf(money []verify.Money, fields []fund.Field) (rows []fund.Row) {
 	for _, m := range money {
 		row := fund.Row{Kind: fund.Kind(m.Fund)}
 		for _, f := range fields {
-			if value, told := m.Columns[f.Column()]; told {
+			if value, ok := m.Columns[f.Column()]; ok {
 				row.Values[f] = fund.Of(value)
 			}
 		}

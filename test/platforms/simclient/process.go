@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Process is what a process has of a platform: its client with a login, and the tables.
+// Process is a process's part for a platform: its client with a login, and the tables.
 type Process struct {
 	Server *mediatest.Server
 	Store  *store.Store
@@ -33,7 +33,7 @@ type Process struct {
 	Rules  *grant.Rules
 }
 
-// worldClock is the platform's time, which the simulated world makes stand still.
+// worldClock is the platform's time, which stands still in the simulated world.
 type worldClock struct{ transport *client.Transport }
 
 func (c worldClock) Now() time.Time { return c.transport.Now() }
@@ -75,7 +75,7 @@ func Start(t *testing.T, platform media.Platform, server *mediatest.Server) Proc
 	return p
 }
 
-// Of is the world of a server.
+// Of returns the world of a server.
 func Of(t *testing.T, mediaName string, server *mediatest.Server) World {
 	t.Helper()
 	address, err := url.Parse(server.BaseURL)
@@ -83,7 +83,7 @@ func Of(t *testing.T, mediaName string, server *mediatest.Server) World {
 	return World{Media: mediaName, Address: address.Scheme + "://" + address.Host}
 }
 
-// OneAccount knows a single account.
+// OneAccount is a list with a single account.
 type OneAccount media.Account
 
 // Account implements pull.Accounts.

@@ -19,17 +19,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Puller pulls as the engine does, by the clock of its world, and never waits for a limit.
+// Puller pulls like the engine, by the clock of its world, and never waits for a limit.
 type Puller struct {
 	Process
 	t        *testing.T
 	World    World
 	Platform media.Platform
 	Handlers *media.Registry
-	Again    int // pulls that had to be made again
+	Again    int // the number of pulls that were repeated
 }
 
-// unlimited never waits: what the platform refuses is asked for again at once.
+// unlimited never waits: a call that the platform refuses is made again at once.
 type unlimited struct{}
 
 func (unlimited) Wait(context.Context, grant.Call) (g ratelimit.Grant, err error) { return g, nil }
@@ -59,7 +59,7 @@ func NewPuller(t *testing.T, platform media.Platform, cfg simulator.Config) *Pul
 	return x
 }
 
-// Now implements clock.Clock: the world's clock, which tests put to other times. A puller judges days by it.
+// Now implements clock.Clock by the world's clock, which tests set to other times.
 func (x *Puller) Now() time.Time {
 	var at struct{ Now time.Time }
 	if err := json.Unmarshal(x.World.Get(x.t, "clock", nil), &at); err != nil {
@@ -87,7 +87,7 @@ func (x *Puller) Try(t *testing.T, name string, id int64, part, params string) e
 	return err
 }
 
-// Pull pulls until it succeeds, as the engine does with what is worth another try.
+// Pull pulls until it succeeds, at most ten times. Like the engine it repeats only transient and deferred failures.
 func (x *Puller) Pull(t *testing.T, name string, id int64, part, params string) {
 	t.Helper()
 	for range 10 {

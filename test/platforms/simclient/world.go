@@ -1,4 +1,4 @@
-// Package simclient has a platform's client, as a process has it, and the tables that it fills, on a simulated world.
+// Package simclient has a platform's client for a simulated world, and the tables that it fills.
 package simclient
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Zone is that of the simulated accounts.
+// Zone is the time zone of the simulated accounts.
 var Zone = must(time.LoadLocation("Asia/Shanghai"))
 
 func must[T any](v T, err error) T {
@@ -35,10 +35,10 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// OfEach is how many accounts a world has that has so many of each platform.
+// OfEach returns the number of a world's accounts that makes n for each platform.
 func OfEach(n int) int { return n * len(engine.PlatformNames()) }
 
-// World is a simulated world behind HTTP, as one platform's client meets it.
+// World is one platform of a simulated world behind HTTP.
 type World struct {
 	Media   string
 	Address string
@@ -50,7 +50,7 @@ func Serve(mediaName string) func(t *testing.T) *mediatest.Server {
 	return ServeWorld(simulator.Config{Accounts: OfEach(60), Seed: 7}, mediaName)
 }
 
-// ServeWorld is Serve of another world.
+// ServeWorld is Serve for another world.
 func ServeWorld(cfg simulator.Config, mediaName string) func(t *testing.T) *mediatest.Server {
 	return func(t *testing.T) *mediatest.Server {
 		t.Helper()
@@ -132,7 +132,7 @@ func (w World) server(t *testing.T, now time.Time) *mediatest.Server {
 	}
 }
 
-// objects returns a function that lists what the truth has of a list's objects. ads are the ads by account.
+// objects returns a function that lists the objects of a list by the truth. ads are the ads by account.
 func (w World) objects(ads map[string]map[string]Fact) func(t *testing.T, list, account string) []mediatest.Object {
 	return func(t *testing.T, list, account string) []mediatest.Object {
 		t.Helper()
@@ -154,7 +154,7 @@ func (w World) objects(ads map[string]map[string]Fact) func(t *testing.T, list, 
 	}
 }
 
-// rows returns what the truth has of an account's report.
+// rows returns the rows of an account's report by the truth.
 func (w World) rows(t *testing.T, report, level, account string, from, to day.Day) []mediatest.Row {
 	t.Helper()
 	level = map[string]string{"account": "account", "campaign": "project", "adgroup": "ad", "creative": "creative"}[level]
@@ -168,7 +168,7 @@ func (w World) rows(t *testing.T, report, level, account string, from, to day.Da
 	return rows
 }
 
-// AdKind is what the truth calls the platform's ads.
+// AdKind returns the truth's kind of the platform's ads.
 func (w World) AdKind() string {
 	for _, list := range engine.Platform(w.Media).Lists() {
 		if list.Level == "adgroup" {
@@ -196,7 +196,7 @@ type Fact struct {
 	line json.RawMessage
 }
 
-// Truth reads a part of the simulator's truth of the platform.
+// Truth reads a part of the simulator's truth about the platform.
 func (w World) Truth(t *testing.T, query url.Values) []Fact {
 	t.Helper()
 	query.Set("media", w.Media)
@@ -231,7 +231,7 @@ func (w World) Order(t *testing.T, path string, order any) {
 	w.Send(t, http.MethodPost, path, body)
 }
 
-// Send sends a request to the control API, and wants it to be accepted.
+// Send sends a request to the control API, which must accept it.
 func (w World) Send(t *testing.T, method, path string, body []byte) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, w.Address+"/_sim/"+path, bytes.NewReader(body))

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rigEnv is set by make test-rig: it takes two minutes to lose servers one after the other.
+// rigEnv is set by make test-rig. The tests that lose servers one after the other take two minutes.
 const rigEnv = "ADSYNC_TEST_RIG"
 
-// deployment is servers that work together.
+// deployment is a set of servers that work together.
 type deployment interface {
 	Launch(ctx context.Context, dir string, ports *Ports, stderr io.Writer) error
 	Await(ctx context.Context) error
@@ -33,9 +33,9 @@ func launch(t *testing.T, d deployment) {
 	}
 	ports := NewPorts()
 	t.Cleanup(ports.Release)
-	var said bytes.Buffer
+	var printed bytes.Buffer
 	begin := time.Now()
-	err := d.Launch(t.Context(), t.TempDir(), ports, &said)
+	err := d.Launch(t.Context(), t.TempDir(), ports, &printed)
 	t.Cleanup(func() {
 		require.NoError(t, d.Stop())
 		for _, s := range d.Servers() {
@@ -44,11 +44,11 @@ func launch(t *testing.T, d deployment) {
 			}
 		}
 	})
-	require.NoError(t, err, said.String())
+	require.NoError(t, err, printed.String())
 	t.Logf("ready after %s", time.Since(begin).Round(time.Millisecond))
 }
 
-// restart starts a server that was lost, and waits until all is as it was.
+// restart starts a lost server again, and waits until the deployment is complete.
 func restart(t *testing.T, d deployment, s *Server) {
 	t.Helper()
 	require.NoError(t, s.Start())
@@ -119,7 +119,7 @@ func TestRedisCluster_PromotesAReplica(t *testing.T) {
 	require.NoError(t, d.Failover(ctx, second))
 	third, err := d.AwaitOwner(ctx, key, second)
 	require.NoError(t, err)
-	require.Equal(t, first, third, "the one that was lost follows, and takes over again")
+	require.Equal(t, first, third, "the lost server follows, and is the master again")
 	require.NoError(t, d.Await(ctx))
 
 	const other = "{bar}"
@@ -143,7 +143,7 @@ func TestKafkaCluster_ElectsAnotherLeader(t *testing.T) {
 	ctx := t.Context()
 	require.Len(t, d.Addrs(), 3)
 
-	// The brokers made it when the first of them was asked whether it is ready.
+	// The brokers made it at the first check whether they are ready.
 	const topic = "__consumer_offsets"
 	partitions, err := d.Partitions(ctx, topic)
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestKafkaCluster_ElectsAnotherLeader(t *testing.T) {
 
 	leader, err := d.Leader(ctx, topic, 0)
 	require.NoError(t, err)
-	require.NoError(t, leader.Stop(), "it passes on before it ends")
+	require.NoError(t, leader.Stop(), "it passes its partitions on before it ends")
 	_, err = d.AwaitLeader(ctx, topic, 0, leader)
 	require.NoError(t, err)
 	restart(t, d, leader)
@@ -203,7 +203,7 @@ func TestMariaDBPair_PromotesTheReplica(t *testing.T) {
 	require.NoError(t, mariadbOf(first).CreateDatabases(ctx, "adsync"))
 	require.NoError(t, mariadbOf(first).exec(ctx, "CREATE TABLE adsync.note (id INT PRIMARY KEY)", "CREATE USER tester",
 		"GRANT SELECT, INSERT ON adsync.* TO tester", "INSERT INTO adsync.note VALUES (1)"))
-	// As adsync does: nothing is refused to root.
+	// An account like adsync's, because root may always write.
 	write := func(s *Server, id int) error {
 		db, err := sql.Open("mysql", "tester@tcp("+mariadbOf(s).Addr()+")/adsync")
 		require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ErrNotInstalled is the error of programs that are missing and that only a person can install on this machine.
+// ErrNotInstalled is the error for missing programs that this process cannot install.
 var ErrNotInstalled = errors.New("not installed")
 
 // policyFile is the program by which Debian's package scripts check whether they may start a service.
@@ -43,10 +43,10 @@ func withInstallLock(do func() error) error {
 	return do()
 }
 
-// ensurePrograms installs Debian packages when one of the programs is not there. The package's own service is not
-// started: it would take the standard port of a machine that only wants to run tests.
+// ensurePrograms installs Debian packages if one of the programs is missing. It does not start the package's own
+// service, which would take the standard port of the machine.
 func ensurePrograms(ctx context.Context, stderr io.Writer, programs, packages []string) error {
-	// Under the lock from the start: while another stack installs them, programs are there before what they need is.
+	// The lock is held from the start: during another run's installation programs exist before their dependencies.
 	return withInstallLock(func() error {
 		absent := missing(programs)
 		if len(absent) == 0 {
@@ -81,8 +81,8 @@ func ensurePrograms(ctx context.Context, stderr io.Writer, programs, packages []
 	})
 }
 
-// forbidServiceStarts puts Debian's policy file in place unless the machine has one. The returned function takes away
-// what was put there.
+// forbidServiceStarts writes Debian's policy file unless the machine has one. The returned function removes the written
+// file.
 func forbidServiceStarts() (restore func(), err error) {
 	file, err := os.OpenFile(policyFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if errors.Is(err, os.ErrExist) {
@@ -110,13 +110,13 @@ func missing(programs []string) []string {
 	return absent
 }
 
-// lookProgram finds a program, also where Debian keeps servers, which is not on every user's PATH.
+// lookProgram finds a program, also in the directories of servers in Debian, which are not on every user's PATH.
 func lookProgram(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
 		return path, nil
 	}
-	// PostgreSQL's lie in a directory of their version: the newest, and all of one.
+	// PostgreSQL's programs are in a directory for each version: all must be of the newest one.
 	versions, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	for _, dir := range append(versions, "/usr/sbin") {
 		if found, notThere := exec.LookPath(filepath.Join(dir, name)); notThere == nil {
@@ -129,7 +129,7 @@ func lookProgram(name string) (string, error) {
 // runQuietly runs a program to its end and shows its output only in the error.
 func runQuietly(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	// An interrupted apt-get puts its state in order; a killed one leaves packages half installed.
+	// An interrupted apt-get leaves a consistent state; a killed one leaves packages half installed.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")

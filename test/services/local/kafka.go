@@ -21,18 +21,18 @@ import (
 
 // The releases of Kafka that the rig runs.
 const (
-	// KafkaDefault is what everything is tested on, and what docker-compose.yml runs.
+	// KafkaDefault is the release of all tests, and of docker-compose.yml.
 	KafkaDefault = "4.1.1"
-	// KafkaOldest is the oldest that adsync works with. It needs a ZooKeeper.
+	// KafkaOldest is the oldest release that adsync works with. It needs a ZooKeeper.
 	KafkaOldest = "2.4.1"
-	// KafkaNewest is the newest that was tried.
+	// KafkaNewest is the newest release that was tested.
 	KafkaNewest = "4.4.0"
 )
 
 // kafkaClusterID is 16 bytes in URL-safe base64, as brokers want it. One for all: clusters of two runs never meet.
 const kafkaClusterID = "YWRzeW5jLXRlc3QtMDAwMQ"
 
-// quickStart are flags of Java for what runs a short time: half the processor time until a broker is ready.
+// quickStart are flags of Java for short runs: a broker needs half the processor time until it is ready.
 var quickStart = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
 
 // kafkaPOM names the jars of a broker for Maven; kafkaZooKeeperPOM those of one that needs a ZooKeeper, and the
@@ -44,7 +44,7 @@ var (
 	kafkaZooKeeperPOM string
 )
 
-// kafkaLogging is for the log4j of today, kafkaLogging1 for the one of old releases and of ZooKeeper.
+// kafkaLogging is for the present log4j, kafkaLogging1 for that of old releases and of ZooKeeper.
 const kafkaLogging = `status=error
 rootLogger.level=info
 rootLogger.appenderRef.console.ref=console
@@ -69,8 +69,7 @@ type Kafka struct {
 	ZooKeeper *ZooKeeper
 	// Listeners are listeners next to the usual one.
 	Listeners []*KafkaListener
-	// Settings are lines of the broker's properties, in place of ours where both name one. The listeners are CLIENT0,
-	// CLIENT1 and so on.
+	// Settings are lines of the broker's properties, which override ours. The listeners are CLIENT0, CLIENT1 and so on.
 	Settings []string
 
 	id          int      // of a broker of a KafkaCluster, from 1 on
@@ -80,15 +79,15 @@ type Kafka struct {
 	jars        string // the folder of the broker's jars
 }
 
-// KafkaListener is a listener whose clients are sent on to another address: that of a proxy in front of it.
+// KafkaListener is a listener that sends its clients to another address: that of a proxy in front of it.
 type KafkaListener struct {
-	// Advertised is the address that the broker names to clients of this listener. Empty means Addr.
+	// Advertised is the address that clients of this listener receive. Empty means Addr.
 	Advertised string
-	// Addr is where the broker listens. It is set by Launch.
+	// Addr is the broker's address. It is set by Launch.
 	Addr string
 }
 
-// KafkaAt is a broker that somebody else has started.
+// KafkaAt returns a broker that was started elsewhere.
 func KafkaAt(addr string) *Kafka { return &Kafka{addr: addr} }
 
 // Name implements Kind.
@@ -99,7 +98,7 @@ func (s *Kafka) Name() string {
 	return "kafka"
 }
 
-// Addr is where the broker listens for clients of the usual listener.
+// Addr returns the address of the usual listener.
 func (s *Kafka) Addr() string { return s.addr }
 
 // Install implements Kind.
@@ -256,7 +255,7 @@ func (s *Kafka) command() (*exec.Cmd, error) {
 func (s *Kafka) Setting() string { return "ADSYNC_TEST_KAFKA=" + s.addr }
 
 // Ready implements Kind. It asks for a group coordinator: the first such question makes the broker create its
-// offsets topic, which takes seconds that would else be part of the first test.
+// offsets topic, which takes seconds that would otherwise be part of the first test.
 func (s *Kafka) Ready(ctx context.Context) error {
 	client, done := s.client()
 	defer done()

@@ -46,13 +46,14 @@ func (d *KafkaCluster) Launch(ctx context.Context, dir string, ports *Ports, std
 	return d.Await(ctx)
 }
 
-// Stop ends all brokers. It does not wait for any to pass on what it leads: the last two could not.
+// Stop ends all brokers. It does not wait until they have passed on the partitions that they lead: the last two could
+// not.
 func (d *KafkaCluster) Stop() error { return KillAll(d.brokers) }
 
 // Servers returns all brokers.
 func (d *KafkaCluster) Servers() []*Server { return d.brokers }
 
-// Addrs returns where the brokers listen for clients of the usual listener.
+// Addrs returns the addresses of the brokers' usual listeners.
 func (d *KafkaCluster) Addrs() []string {
 	addrs := make([]string, len(d.brokers))
 	for i, s := range d.brokers {

@@ -47,7 +47,7 @@ func TestProcess_StopEndsTheWholeGroupAndNothingElse(t *testing.T) {
 		_ = bystander.Wait()
 	}()
 
-	// The shell and its child both ignore the polite signal, and both hold the pipe open.
+	// The shell and its child both ignore the first signal, and both hold the pipe open.
 	cmd := exec.Command("sh", "-c", `trap "" TERM; sleep 300 & echo up >&3; wait; wait`)
 	cmd.ExtraFiles = []*os.File{writer}
 	p, err := StartProcess("stubborn", cmd)
@@ -58,7 +58,7 @@ func TestProcess_StopEndsTheWholeGroupAndNothingElse(t *testing.T) {
 
 	require.NoError(t, p.Stop(10*time.Millisecond))
 	_, err = io.ReadAll(reader)
-	require.NoError(t, err, "the pipe ends once the last holder is gone")
+	require.NoError(t, err, "the pipe ends when its last holder has ended")
 	require.Error(t, p.Err())
 	require.NoError(t, p.Stop(10*time.Millisecond))
 }

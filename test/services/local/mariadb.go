@@ -42,13 +42,13 @@ type MariaDB struct {
 	args     []string
 }
 
-// MariaDBAt is a server that somebody else has started.
+// MariaDBAt returns a server that was started elsewhere.
 func MariaDBAt(addr string) *MariaDB { return &MariaDB{addr: addr} }
 
 // Name implements Kind.
 func (s *MariaDB) Name() string { return cmp.Or(s.Label, "mariadb") }
 
-// Addr is where the server listens.
+// Addr returns the server's address.
 func (s *MariaDB) Addr() string { return s.addr }
 
 // Install implements Kind.
@@ -69,7 +69,7 @@ func (s *MariaDB) prepare(ctx context.Context, dir string, ports *Ports) error {
 		return err
 	}
 	s.addr = Loopback(port)
-	// A server that starts removes what others have under way in its directory for temporary tables: each has its own.
+	// A server that starts clears its directory for temporary tables, also of other servers' files: each has its own.
 	temporary := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(temporary, 0o700); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *MariaDB) query(ctx context.Context, text string, into any) error {
 	return nil
 }
 
-// open returns connections to the server that say nothing of their own when it does not answer.
+// open returns connections to the server that log nothing when it does not answer.
 func (s *MariaDB) open() (*sql.DB, error) {
 	config, err := mysql.ParseDSN(s.DSN())
 	if err != nil {

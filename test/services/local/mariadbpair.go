@@ -15,7 +15,7 @@ import (
 // MariaDBPair is a server and its replica, which follows by global transaction ids. Either can be promoted and then
 // be followed.
 //
-// The replica refuses the writes of all accounts but root.
+// The replica refuses the writes of all accounts except root.
 type MariaDBPair struct {
 	// Settings are added to those of both servers.
 	Settings []string
@@ -166,7 +166,7 @@ func (d *MariaDBPair) follow(ctx context.Context) error {
 		"CHANGE MASTER TO MASTER_HOST = '"+host+"', MASTER_PORT = "+port+", MASTER_USER = 'root', MASTER_CONNECT_RETRY = 1, "+
 			"MASTER_USE_GTID = current_pos",
 		"START SLAVE", "SET GLOBAL read_only = 1"); err != nil {
-		return fmt.Errorf("have %s follow %s: %w", replica.Name(), d.Writer().Name(), err)
+		return fmt.Errorf("make %s follow %s: %w", replica.Name(), d.Writer().Name(), err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 	portHigh = 32000
 )
 
-// Ports returns ports of 127.0.0.1 that no other run of this program gets while this one lives: each is a locked file
+// Ports returns ports of 127.0.0.1 that no other run of this program gets while this one runs: each is a locked file
 // in dir, and the lock ends with the process. It is not safe for concurrent use.
 type Ports struct {
 	dir       string
@@ -77,7 +77,7 @@ func portIsFree(port int) bool {
 // Loopback returns the address of a port of this machine.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// lockFile opens and locks a file; closing it, or the end of the process, unlocks it.
+// lockFile opens and locks a file. Closing it, or the end of the process, unlocks it.
 func lockFile(path string, how int) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {

@@ -32,7 +32,7 @@ type Postgres struct {
 // Name implements Kind.
 func (*Postgres) Name() string { return "postgres" }
 
-// Addr is where the server listens.
+// Addr returns the server's address.
 func (s *Postgres) Addr() string { return s.addr }
 
 // Install implements Kind.
@@ -62,8 +62,8 @@ func (s *Postgres) prepare(ctx context.Context, dir string, ports *Ports) error 
 	return ctx.Err()
 }
 
-// becomeOther has the programs run as the package's account, whose directory is then dir. The run's directory around
-// it, which as a temporary one is closed to others, is opened for passing through.
+// becomeOther makes the programs run as the package's account, which then owns dir. It also makes the parent directory
+// passable for that account: temporary directories are closed to others.
 func (s *Postgres) becomeOther() error {
 	account, err := user.Lookup(postgresAccount)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Process is a program in a process group of its own. Only that group is ever signalled, so nothing that this
-// program did not start can be hit.
+// Process is a program in its own process group. Only that group is ever signalled, so that no process is ended that
+// this program did not start.
 type Process struct {
 	name   string
 	cmd    *exec.Cmd

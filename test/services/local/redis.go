@@ -27,13 +27,13 @@ type Redis struct {
 	config    string // The file, which Redis itself rewrites when its role changes.
 }
 
-// RedisAt is a server that somebody else has started.
+// RedisAt returns a server that was started elsewhere.
 func RedisAt(addr string) *Redis { return &Redis{addr: addr} }
 
 // Name implements Kind.
 func (s *Redis) Name() string { return cmp.Or(s.Label, "redis") }
 
-// Addr is where the server listens.
+// Addr returns the server's address.
 func (s *Redis) Addr() string { return s.addr }
 
 // Install implements Kind.
@@ -86,7 +86,7 @@ func (s *Redis) Ready(ctx context.Context) error {
 	return client.Ping(ctx).Err()
 }
 
-// silent is the library's logger: that a server does not answer is an error of each command too.
+// silent is the library's logger: each command returns an error too when a server does not answer.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -100,7 +100,7 @@ func (s *Redis) options() *redis.Options {
 	return &redis.Options{Addr: s.addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true}
 }
 
-// replication returns what the server says of its role and its replicas, by name.
+// replication returns the server's own state about its role and its replicas, by name.
 func (s *Redis) replication(ctx context.Context) (map[string]string, error) {
 	client := s.client()
 	defer client.Close()

@@ -53,7 +53,7 @@ func (d *RedisSentinel) Launch(ctx context.Context, dir string, ports *Ports, st
 	watch := []string{
 		fmt.Sprintf("sentinel monitor %s %s %s 2", SentinelMaster, host, port),
 		"sentinel down-after-milliseconds " + SentinelMaster + " 3000",
-		// After a failover the sentinels begin no other one by themselves for twice this long.
+		// After a failover the sentinels begin no other one for twice this time.
 		"sentinel failover-timeout " + SentinelMaster + " 5000",
 		"sentinel parallel-syncs " + SentinelMaster + " 1",
 	}

@@ -25,9 +25,9 @@ type Kind interface {
 	Name() string
 	// Install makes sure that the programs are installed, and prints to stderr what it fetches.
 	Install(ctx context.Context, stderr io.Writer) error
-	// Setting is the variable that tells tests where the server is, as NAME=value.
+	// Setting returns the variable that gives tests the server's address, as NAME=value.
 	Setting() string
-	// Ready is nil once the server can be used.
+	// Ready returns nil when the server can be used.
 	Ready(ctx context.Context) error
 
 	// prepare fills dir, which is empty, and chooses the ports.
@@ -83,7 +83,7 @@ func LaunchAll(ctx context.Context, dir string, ports *Ports, stderr io.Writer, 
 	return servers, nil
 }
 
-// Start starts the server again, on the same port and data, after Stop or Kill. What it says is added to its log.
+// Start starts the server again, on the same port and data, after Stop or Kill. Its output is appended to its log.
 func (s *Server) Start() error {
 	cmd, err := s.command()
 	if err != nil {

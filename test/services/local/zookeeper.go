@@ -22,7 +22,7 @@ type ZooKeeper struct {
 // Name implements Kind.
 func (*ZooKeeper) Name() string { return "zookeeper" }
 
-// Addr is where the server listens.
+// Addr returns the server's address.
 func (s *ZooKeeper) Addr() string { return s.addr }
 
 // Install implements Kind.
