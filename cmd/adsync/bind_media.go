@@ -196,7 +196,7 @@ func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 		return found.LoginID, errors.Join(show.Authorised(out, cmp.Or(found.Name, found.Login), found.Accounts),
 			noteError(found.Note))
 	case f.wait:
-		return awaitCallback(ctx, out, s, media, request.State)
+		return awaitCallback(ctx, out, s, media, request.ID)
 	}
 	fmt.Fprintf(out, "The browser then returns to %s, which stores the login and shows its accounts.\n", f.redirectURI)
 	return 0, nil
@@ -230,14 +230,14 @@ func putApp(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *stor
 }
 
 // awaitCallback waits until a producer has handled the callback, or the callback can no longer come.
-func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media string, state secret.Text) (
+func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media, id string) (
 	loginID int64, err error,
 ) {
 	fmt.Fprintln(out, "Waiting for it …")
 	ticker := time.NewTicker(callbackPoll)
 	defer ticker.Stop()
 	for {
-		row, err := s.OAuthState(ctx, media, state)
+		row, err := s.OAuthState(ctx, id)
 		switch {
 		case err != nil:
 			return 0, err

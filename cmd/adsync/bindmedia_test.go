@@ -421,11 +421,11 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			state := secret.NewText(name)
-			require.NoError(t, s.PutOAuthState(t.Context(), state,
-				settings.OAuthState{Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
-			require.NoError(t, s.UpdateOAuthState(t.Context(), state,
-				settings.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
+			id := settings.OAuthID(secret.NewText(name))
+			require.NoError(t, s.PutOAuthState(t.Context(),
+				settings.OAuthState{ID: id, Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
+			require.NoError(t, s.UpdateOAuthState(t.Context(),
+				settings.OAuthState{ID: id, Step: c.step, TokenID: 7, Note: c.note}))
 			now := time.Now()
 			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?",
 				sqldb.At(now.Add(c.left)), sqldb.At(now.Add(-c.used)), name).Error
@@ -436,7 +436,7 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 			}
 			ctx, stop := context.WithTimeout(t.Context(), patience)
 			defer stop()
-			login, err := awaitCallback(ctx, io.Discard, s, onePlatform, state)
+			login, err := awaitCallback(ctx, io.Discard, s, onePlatform, id)
 			switch {
 			case c.waits:
 				require.Error(t, err)

@@ -8,6 +8,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -83,6 +84,7 @@ func New(o Options) *Flow {
 
 // Request is a requested authorisation.
 type Request struct {
+	ID    string // settings.OAuthID of the state
 	URL   string // to open in a browser; it holds the state
 	State secret.Text
 }
@@ -146,13 +148,14 @@ func (f *Flow) Begin(ctx context.Context, appID, redirectURI, askedBy string) (R
 		return Request{}, err
 	}
 	state := secret.NewText(rand.Text())
-	err := f.Store.PutOAuthState(ctx, state, settings.OAuthState{Media: f.Platform.Name(), AppID: appID,
+	id := settings.OAuthID(state)
+	err := f.Store.PutOAuthState(ctx, settings.OAuthState{ID: id, Media: f.Platform.Name(), AppID: appID,
 		RedirectURI: redirectURI, AskedBy: askedBy})
 	if err != nil {
 		return Request{}, err
 	}
-	return Request{URL: f.Platform.AuthoriseURL(f.Page, media.Ask{AppID: appID, RedirectURI: redirectURI, State: state}),
-		State: state}, nil
+	return Request{ID: id, State: state,
+		URL: f.Platform.AuthoriseURL(f.Page, media.Ask{AppID: appID, RedirectURI: redirectURI, State: state})}, nil
 }
 
 func (f *Flow) app(ctx context.Context, appID string) (media.App, error) {
@@ -201,14 +204,20 @@ func (f *Flow) begin() bool {
 // Complete exchanges the code of a callback, stores the login and lists its accounts. Once it has started, the end of
 // ctx does not stop it. An error is a *Refusal, or a failure of ours that leaves the state unchanged.
 func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, error) {
+	return f.CompleteRequest(ctx, settings.OAuthID(state), code, "")
+}
+
+// CompleteRequest is Complete for the code that a person read in the address of the callback. by is that person, for
+// the audit log; empty = who requested the authorisation.
+func (f *Flow) CompleteRequest(ctx context.Context, id string, code secret.Text, by string) (Outcome, error) {
 	if !f.begin() {
 		return Outcome{}, &Refusal{Stopping, "This process is stopping. Open the same address again in a moment."}
 	}
 	defer f.flying.Done()
 	ctx = context.WithoutCancel(ctx)
-	row, err := f.Store.OAuthState(ctx, f.Platform.Name(), state)
+	row, err := f.Store.OAuthState(ctx, id)
 	switch {
-	case errors.Is(err, settings.ErrNoOAuthState):
+	case errors.Is(err, settings.ErrNoOAuthState) || err == nil && row.Media != f.Platform.Name():
 		return Outcome{},
 			&Refusal{Unknown,
 				"This authorisation was not requested here. Request one with adsync bind, and open the address that it prints."}
@@ -219,7 +228,8 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 	case row.Left <= 0:
 		return Outcome{}, tooOld()
 	}
-	if used, err := f.Store.OAuthCodeUsed(ctx, row.Media, state, code); err != nil {
+	row.AskedBy = cmp.Or(by, row.AskedBy)
+	if used, err := f.Store.OAuthCodeUsed(ctx, row.Media, id, code); err != nil {
 		return Outcome{}, err
 	} else if used {
 		return Outcome{},
@@ -230,13 +240,13 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
-	mine, err := f.Store.ClaimOAuthState(ctx, row.Media, state, code)
+	mine, err := f.Store.ClaimOAuthState(ctx, id, code)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if !mine {
 		// Another callback was faster, or the time has just run out.
-		if row, err = f.Store.OAuthState(ctx, row.Media, state); err != nil {
+		if row, err = f.Store.OAuthState(ctx, id); err != nil {
 			return Outcome{}, err
 		}
 		if row.Step == settings.OAuthWaiting {
@@ -244,7 +254,7 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 		}
 		return Outcome{}, spent(row)
 	}
-	return f.exchange(ctx, state, code, row, app)
+	return f.exchange(ctx, code, row, app)
 }
 
 func tooOld() error {
@@ -276,14 +286,14 @@ func spent(row settings.OAuthState) *Refusal {
 }
 
 // exchange exchanges the code of a claimed state, stores the login and lists its accounts.
-func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settings.OAuthState, app media.App) (Outcome,
+func (f *Flow) exchange(ctx context.Context, code secret.Text, row settings.OAuthState, app media.App) (Outcome,
 	error) {
 	asked := f.Clock.Now()
 	a, err := f.ask(ctx, code, row, app)
 	if err != nil {
 		f.Logger.Warn("authorisation failed", "media", row.Media, "app", row.AppID, "asked_by", row.AskedBy, "err", err)
 		row.Step, row.Note = settings.OAuthFailed, words(err)
-		f.note(ctx, state, row)
+		f.note(ctx, row)
 		return Outcome{}, &Refusal{Refused, row.Note}
 	}
 	login := settings.Token{
@@ -298,7 +308,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 		f.Logger.Error("tokens of a new login cannot be kept", "media", row.Media, "app", row.AppID, "err", err)
 		row.Step, row.Note = settings.OAuthFailed, "the platform's answer cannot be kept, and the code is spent: "+
 			err.Error()
-		f.note(ctx, state, row)
+		f.note(ctx, row)
 		return Outcome{}, &Refusal{Refused, "The platform's answer cannot be kept, and the code is spent: " + err.Error() +
 			". Authorising again helps only if the platform then gives something else."}
 	}
@@ -307,7 +317,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 			"err", err)
 		row.Step, row.Note = settings.OAuthFailed,
 			"the tokens could not be stored and are lost, and the code is spent: authorise again"
-		f.note(ctx, state, row)
+		f.note(ctx, row)
 		return Outcome{},
 			&Refusal{Refused,
 				"The tokens could not be stored and are lost, and the code is spent. When the database is back, authorise again, " +
@@ -316,7 +326,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 	f.Logger.Info("login authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login,
 		"asked_by", row.AskedBy)
 	row.Step, row.TokenID = settings.OAuthStored, id
-	f.note(ctx, state, row)
+	f.note(ctx, row)
 	f.audit(ctx, row, a.Login)
 	out := Outcome{AppID: row.AppID, LoginID: id, Login: a.Login, Name: a.Name}
 	listed, err := f.list(ctx, id)
@@ -329,7 +339,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 		return Outcome{}, err
 	}
 	row.Step, row.Accounts, row.Note = settings.OAuthDone, len(out.Accounts), out.Note
-	f.note(ctx, state, row)
+	f.note(ctx, row)
 	return out, nil
 }
 
@@ -408,8 +418,8 @@ func (f *Flow) list(ctx context.Context, id int64) (account.Listed, error) {
 }
 
 // note writes the outcome for people who wait elsewhere for the callback. The truth is in media_token.
-func (f *Flow) note(ctx context.Context, state secret.Text, row settings.OAuthState) {
-	if err := f.Store.UpdateOAuthState(ctx, state, row); err != nil {
+func (f *Flow) note(ctx context.Context, row settings.OAuthState) {
+	if err := f.Store.UpdateOAuthState(ctx, row); err != nil {
 		f.Logger.Warn("cannot record the outcome of an authorisation", "media", row.Media, "step", row.Step, "err", err)
 	}
 }

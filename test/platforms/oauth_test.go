@@ -279,6 +279,9 @@ func TestOAuth_RefusalsNameTheFix(t *testing.T) {
 			return request.State
 		}
 		a.refused(oauth.Unknown, "This authorisation was not requested here", secret.NewText("x"), secret.NewText("c"))
+		require.NoError(t, a.Store.PutOAuthState(t.Context(), settings.OAuthState{
+			ID: settings.OAuthID(secret.NewText("y")), Media: "another", AppID: server.App.ID, AskedBy: "otto"}))
+		a.refused(oauth.Unknown, "This authorisation was not requested here", secret.NewText("y"), secret.NewText("c"))
 
 		state := begin()
 		a.refused(oauth.Refused, "authorise again, ", state, secret.NewText("nonsense"))
@@ -301,7 +304,7 @@ func TestOAuth_RefusalsNameTheFix(t *testing.T) {
 
 		// A process that died between the platform's answer and the table.
 		state, code = a.agree()
-		mine, err := a.Store.ClaimOAuthState(t.Context(), platform.Name(), state, code)
+		mine, err := a.Store.ClaimOAuthState(t.Context(), settings.OAuthID(state), code)
 		require.NoError(t, err)
 		require.True(t, mine)
 		a.refused(oauth.Used, "being exchanged at this moment", state, code)

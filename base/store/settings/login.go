@@ -32,15 +32,18 @@ const (
 		" COALESCE(n.choose, 0) AS choose"
 )
 
-// Logins returns a media's logins, by id; only those of one app unless appID is empty.
+// Logins returns logins, by id: only those of one media and of one app, unless these are empty.
 func (s LoginKeys) Logins(ctx context.Context, media, appID string) ([]Login, error) {
-	query := s.Config.Writer(ctx).Table("media_token t").Joins(loginNames).Where("t.media = ?", media)
+	query := s.Config.Writer(ctx).Table("media_token t").Joins(loginNames)
+	if media != "" {
+		query = query.Where("t.media = ?", media)
+	}
 	if appID != "" {
 		query = query.Where("t.app_id = ?", appID)
 	}
 	var logins []Login
 	if err := query.Select(loginColumns).Order("t.id").Find(&logins).Error; err != nil {
-		return nil, fmt.Errorf("read the logins of %s: %w", media, err)
+		return nil, fmt.Errorf("read the logins: %w", err)
 	}
 	return logins, nil
 }

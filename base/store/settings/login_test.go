@@ -190,56 +190,58 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	state, code := secret.NewText("the state"), secret.NewText("the code")
-	_, err := s.OAuthState(t.Context(), "tulip", state)
-	require.ErrorIs(t, err, settings.ErrNoOAuthState)
-	row := settings.OAuthState{Media: "tulip", AppID: "17", RedirectURI: "https://x.example/cb", AskedBy: "otto"}
-	require.NoError(t, s.PutOAuthState(t.Context(), state, row))
-	_, err = s.OAuthState(t.Context(), "orchid", state)
-	require.ErrorIs(t, err, settings.ErrNoOAuthState, "it is of another media")
-	got, err := s.OAuthState(t.Context(), "tulip", state)
+	id, code := settings.OAuthID(secret.NewText("the state")), secret.NewText("the code")
+	for _, unknown := range []string{id, "the state", strings.ToUpper(id), id + "\n", "漢"} {
+		_, err := s.OAuthState(t.Context(), unknown)
+		require.ErrorIs(t, err, settings.ErrNoOAuthState)
+	}
+	row := settings.OAuthState{ID: id, Media: "tulip", AppID: "17", RedirectURI: "https://x.example/cb", AskedBy: "otto"}
+	require.NoError(t, s.PutOAuthState(t.Context(), row))
+	got, err := s.OAuthState(t.Context(), id)
 	require.NoError(t, err)
 	require.InDelta(t, settings.OAuthStateLasts.Seconds(), got.Left.Seconds(), 60)
 	row.Step, row.Left = settings.OAuthWaiting, got.Left
 	require.Equal(t, row, got)
 
-	claim := func(media string, state secret.Text) bool {
-		mine, err := s.ClaimOAuthState(t.Context(), media, state, code)
+	claim := func(id string) bool {
+		mine, err := s.ClaimOAuthState(t.Context(), id, code)
 		require.NoError(t, err)
 		return mine
 	}
-	require.False(t, claim("orchid", state))
-	require.False(t, claim("tulip", secret.NewText("another")))
-	require.True(t, claim("tulip", state))
-	require.False(t, claim("tulip", state), "once")
-	got, err = s.OAuthState(t.Context(), "tulip", state)
+	another := settings.OAuthID(secret.NewText("another"))
+	require.False(t, claim(another))
+	require.True(t, claim(id))
+	require.False(t, claim(id), "once")
+	got, err = s.OAuthState(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, settings.OAuthExchanging, got.Step)
 
-	used, err := s.OAuthCodeUsed(t.Context(), "tulip", state, code)
+	used, err := s.OAuthCodeUsed(t.Context(), "tulip", id, code)
 	require.NoError(t, err)
 	require.False(t, used, "only with its own request")
-	used, err = s.OAuthCodeUsed(t.Context(), "tulip", secret.NewText("another"), code)
+	used, err = s.OAuthCodeUsed(t.Context(), "tulip", another, code)
 	require.NoError(t, err)
 	require.True(t, used)
 
-	require.NoError(t, s.UpdateOAuthState(t.Context(), state,
-		settings.OAuthState{Media: "tulip", Step: settings.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
-	got, err = s.OAuthState(t.Context(), "tulip", state)
+	require.NoError(t, s.UpdateOAuthState(t.Context(),
+		settings.OAuthState{ID: id, Step: settings.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
+	got, err = s.OAuthState(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, []any{settings.OAuthDone, int64(7), 3, "n"}, []any{got.Step, got.TokenID, got.Accounts, got.Note})
 
-	old := secret.NewText("old")
-	require.NoError(t, s.PutOAuthState(t.Context(), old, row))
+	old := row
+	old.ID = settings.OAuthID(secret.NewText("old"))
+	require.NoError(t, s.PutOAuthState(t.Context(), old))
 	expire := func(back time.Duration) {
 		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?",
 			sqldb.At(time.Now().Add(-back))).Error)
 	}
 	expire(time.Minute)
-	require.False(t, claim("tulip", old), "too old")
+	require.False(t, claim(old.ID), "too old")
 	expire(8 * 24 * time.Hour)
-	require.NoError(t, s.PutOAuthState(t.Context(), secret.NewText("new"), row))
-	_, err = s.OAuthState(t.Context(), "tulip", old)
+	row.ID = settings.OAuthID(secret.NewText("new"))
+	require.NoError(t, s.PutOAuthState(t.Context(), row))
+	_, err = s.OAuthState(t.Context(), old.ID)
 	require.ErrorIs(t, err, settings.ErrNoOAuthState, "it was deleted")
 	var dump string
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT state_hash FROM oauth_state").Row().Scan(&dump))
