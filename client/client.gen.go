@@ -15,6 +15,17 @@ const (
 	AccountStateUnbound AccountState = "unbound"
 )
 
+// Defines values for AuthorisationState.
+const (
+	AuthorisationStateDone       AuthorisationState = "done"
+	AuthorisationStateExchanging AuthorisationState = "exchanging"
+	AuthorisationStateExpired    AuthorisationState = "expired"
+	AuthorisationStateFailed     AuthorisationState = "failed"
+	AuthorisationStateLost       AuthorisationState = "lost"
+	AuthorisationStateStored     AuthorisationState = "stored"
+	AuthorisationStateWaiting    AuthorisationState = "waiting"
+)
+
 // Defines values for RunState.
 const (
 	RunStateCancelled  RunState = "cancelled"
@@ -185,6 +196,9 @@ type AccountWhy struct {
 	Command string `json:"command,omitempty,omitzero"`
 }
 
+// AppID defines model for AppID.
+type AppID = string
+
 // Attention defines model for Attention.
 type Attention struct {
 	Kind     string    `json:"kind"`
@@ -226,11 +240,86 @@ type AuditList struct {
 	Next  string       `json:"next"`
 }
 
+// Authorisation defines model for Authorisation.
+type Authorisation struct {
+	ID string `json:"id"`
+
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media       Media  `json:"media"`
+	AppID       string `json:"app_id"`
+	RedirectURI string `json:"redirect_uri"`
+	AskedBy     string `json:"asked_by"`
+
+	// State waiting for the callback; exchanging its code; stored, while the login's accounts are listed; done; failed, with
+	// the reason in note; expired, because nobody opened the address in time; lost, because the process that had the
+	// code ended before it stored the login
+	State AuthorisationState `json:"state"`
+
+	// Note Why it failed, or what is not done yet.
+	Note  string `json:"note,omitempty,omitzero"`
+	Login *Login `json:"login,omitempty"`
+
+	// AccountCount How many accounts the login reaches.
+	AccountCount Count `json:"account_count"`
+
+	// Accounts Up to 200 of them, by the platform's id.
+	Accounts []LoginAccount `json:"accounts,omitempty,omitzero"`
+}
+
+// AuthorisationRequest defines model for AuthorisationRequest.
+type AuthorisationRequest struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media Media `json:"media"`
+	AppID AppID `json:"app_id"`
+
+	// AppSecret The app's secret, which is stored encrypted. A known app needs none.
+	AppSecret string `json:"app_secret,omitempty,omitzero"`
+
+	// RedirectURI Where the platform sends the browser, as the app has it on the platform.
+	RedirectURI string `json:"redirect_uri"`
+}
+
+// AuthorisationStart defines model for AuthorisationStart.
+type AuthorisationStart struct {
+	ID string `json:"id"`
+
+	// URL The address to open. It holds the state of the request, which is a secret.
+	URL string `json:"url"`
+
+	// CodeParameter The parameter that has the code in the address of the callback.
+	CodeParameter string    `json:"code_parameter"`
+	ExpiresAt     time.Time `json:"expires_at"`
+}
+
+// AuthorisationState waiting for the callback; exchanging its code; stored, while the login's accounts are listed; done; failed, with
+// the reason in note; expired, because nobody opened the address in time; lost, because the process that had the
+// code ended before it stored the login
+type AuthorisationState string
+
 // BadTask defines model for BadTask.
 type BadTask struct {
 	Name   string     `json:"name"`
 	Status TaskStatus `json:"status"`
 	Errors []RowError `json:"errors"`
+}
+
+// BindLoginRequest defines model for BindLoginRequest.
+type BindLoginRequest struct {
+	// Accounts The platform's ids, alone or after the platform and a slash. Without them, scope.
+	Accounts []string `json:"accounts,omitempty,omitzero"`
+
+	// Scope The accounts without a game, now and later. One of scope and accounts is needed.
+	Scope string `json:"scope,omitempty,omitzero"`
+
+	// Game The game's code. Without it the accounts are pulled without a game.
+	Game string `json:"game,omitempty,omitzero"`
+
+	// GameName The game's name, if its code is new.
+	GameName string `json:"game_name,omitempty,omitzero"`
+	OS       string `json:"os,omitempty,omitzero"`
+
+	// From The first day of the game.
+	From Day `json:"from,omitempty,omitzero"`
 }
 
 // BindRequest defines model for BindRequest.
@@ -280,6 +369,17 @@ type BoundDays struct {
 	Sums []DaySum `json:"sums"`
 }
 
+// BoundLogin defines model for BoundLogin.
+type BoundLogin struct {
+	Login Login `json:"login"`
+
+	// Bound How many accounts the request was about.
+	Bound Count `json:"bound"`
+
+	// GivenGame How many of them got the game.
+	GivenGame Count `json:"given_game"`
+}
+
 // CancelList defines model for CancelList.
 type CancelList struct {
 	Cancels []Stop `json:"cancels"`
@@ -304,6 +404,11 @@ type Change struct {
 	Field  string    `json:"field"`
 	Before string    `json:"before,omitempty,omitzero"`
 	After  string    `json:"after,omitempty,omitzero"`
+}
+
+// CodeRequest defines model for CodeRequest.
+type CodeRequest struct {
+	Code string `json:"code,omitempty,omitzero"`
 }
 
 // Consumer defines model for Consumer.
@@ -976,6 +1081,36 @@ type LogLevelRequest struct {
 	ForSeconds *int64 `json:"for_seconds,omitempty"`
 }
 
+// Login defines model for Login.
+type Login struct {
+	ID ID `json:"id"`
+
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media Media  `json:"media"`
+	AppID string `json:"app_id"`
+
+	// Login The platform's id of it.
+	Login  string `json:"login"`
+	Name   string `json:"name,omitempty,omitzero"`
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// PullsNewAccounts Whether accounts that it reaches later are pulled at once.
+	PullsNewAccounts bool `json:"pulls_new_accounts"`
+}
+
+// LoginAccount defines model for LoginAccount.
+type LoginAccount struct {
+	ExternalID string `json:"external_id"`
+	Name       string `json:"name"`
+
+	// Bound Whether it is pulled.
+	Bound bool `json:"bound"`
+
+	// HasGame Whether it belongs to a game on any day.
+	HasGame bool `json:"has_game"`
+}
+
 // LoginInUse defines model for LoginInUse.
 type LoginInUse struct {
 	ID               ID        `json:"id"`
@@ -985,6 +1120,11 @@ type LoginInUse struct {
 	Reason           string    `json:"reason,omitempty,omitzero"`
 	AccessExpiresAt  time.Time `json:"access_expires_at"`
 	RefreshExpiresAt time.Time `json:"refresh_expires_at"`
+}
+
+// LoginList defines model for LoginList.
+type LoginList struct {
+	Logins []Login `json:"logins"`
 }
 
 // MaybeCount null = unknown
@@ -1655,6 +1795,9 @@ type After = string
 // AfterID defines model for AfterID.
 type AfterID = string
 
+// AuthorisationID defines model for AuthorisationID.
+type AuthorisationID = string
+
 // DeadAccount defines model for DeadAccount.
 type DeadAccount = string
 
@@ -1693,6 +1836,9 @@ type Limit500 = int64
 
 // LimitID defines model for LimitID.
 type LimitID = ID
+
+// LoginID defines model for LoginID.
+type LoginID = ID
 
 // MediaFilter A platform's name, as tasks, topics and tables have it.
 type MediaFilter = Media
@@ -1928,6 +2074,12 @@ type GetLimitUsageParams struct {
 	Since time.Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
 }
 
+// ListLoginsParams defines parameters for ListLogins.
+type ListLoginsParams struct {
+	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
+	AppID AppID       `form:"app_id,omitempty" json:"app_id,omitempty,omitzero"`
+}
+
 // ListPausesParams defines parameters for ListPauses.
 type ListPausesParams struct {
 	State StopStateFilter `form:"state,omitempty" json:"state,omitempty,omitzero"`
@@ -2049,6 +2201,21 @@ func (c *Client) ExplainAccount(ctx context.Context, media Media, externalID Ext
 // ListAudit: Who changed what, the newest first; edits by SQL as by sql.
 func (c *Client) ListAudit(ctx context.Context, params ListAuditParams) (AuditList, error) {
 	return call[AuditList](ctx, c, "GET", at("/api/v1/audit"), params, nil)
+}
+
+// BeginAuthorisation: Writes an app, and requests that a person authorises it for a login.
+func (c *Client) BeginAuthorisation(ctx context.Context, request AuthorisationRequest) (AuthorisationStart, error) {
+	return call[AuthorisationStart](ctx, c, "POST", at("/api/v1/authorisations"), nil, request)
+}
+
+// GetAuthorisation: The progress of an authorisation, with its login and accounts.
+func (c *Client) GetAuthorisation(ctx context.Context, id AuthorisationID) (Authorisation, error) {
+	return call[Authorisation](ctx, c, "GET", at("/api/v1/authorisations/{id}", id), nil, nil)
+}
+
+// CompleteAuthorisation: Exchanges the code of the callback's address, stores the login and lists its accounts.
+func (c *Client) CompleteAuthorisation(ctx context.Context, id AuthorisationID, request CodeRequest) (Authorisation, error) {
+	return call[Authorisation](ctx, c, "POST", at("/api/v1/authorisations/{id}/complete", id), nil, request)
 }
 
 // ListCancels: Cancels, the newest first.
@@ -2199,6 +2366,16 @@ func (c *Client) GetLogLevel(ctx context.Context) (LogLevel, error) {
 // PutLogLevel: Changes the log level of processes for a time.
 func (c *Client) PutLogLevel(ctx context.Context, request LogLevelRequest) (LogLevel, error) {
 	return call[LogLevel](ctx, c, "PUT", at("/api/v1/log-level"), nil, request)
+}
+
+// ListLogins: The logins with which accounts are pulled.
+func (c *Client) ListLogins(ctx context.Context, params ListLoginsParams) (LoginList, error) {
+	return call[LoginList](ctx, c, "GET", at("/api/v1/logins"), params, nil)
+}
+
+// BindLogin: Binds accounts of a login, so that they are pulled, and gives them to a game.
+func (c *Client) BindLogin(ctx context.Context, id LoginID, request BindLoginRequest) (BoundLogin, error) {
+	return call[BoundLogin](ctx, c, "POST", at("/api/v1/logins/{id}/accounts", id), nil, request)
 }
 
 // GetOverview: The state of everything, as the first page shows it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/config"
 	"adsync/base/openapi"
 	"adsync/base/strictjson"
 )
@@ -202,4 +203,13 @@ func (r *Refusals) Err() error {
 // Refused returns the problem of a request with one field that cannot be used.
 func Refused(field, format string, args ...any) error {
 	return Invalid(FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
+}
+
+// RefusedFields is the problem of a request with fields that cannot be used; nil if there are none.
+func RefusedFields(wrong ...*config.FieldError) error {
+	var errs Refusals
+	for _, e := range wrong {
+		errs.Refuse(e.Key, "%s", strings.TrimPrefix(e.Error(), e.Key+": "))
+	}
+	return errs.Err()
 }

@@ -77,7 +77,7 @@ func (f *fields) UnmarshalYAML(node *yaml.Node) error {
 }
 
 // uncheckedWords are the words of a schema that say nothing of a value, or that the decoder of a body checks.
-var uncheckedWords = []string{"additionalProperties", "deprecated", "description"}
+var uncheckedWords = []string{"additionalProperties", "deprecated", "description", "writeOnly"}
 
 // link finds what references stand for, and refuses what Faults would not check.
 func (s *Schema) link(all map[string]*Schema) (err error) {

@@ -139,6 +139,30 @@ func CheckRedirectURI(address string) error {
 	return nil
 }
 
+// HasApp reports whether the tables have an app.
+func (f *Flow) HasApp(ctx context.Context, id string) (bool, error) {
+	_, err := f.Store.App(ctx, f.Platform.Name(), id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// PutApp writes an app with its secret, and enables it. by is who does it, for the audit log. An app that is enabled
+// and has this secret stays as it is. token.IsUnusable reports whether the error means that the secret cannot be kept.
+func (f *Flow) PutApp(ctx context.Context, id string, given secret.Text, by string) error {
+	name := f.Platform.Name()
+	known, err := token.OpenApp(ctx, f.Store, f.Box, name, id)
+	if err == nil && known.Secret.Reveal() == given.Reveal() {
+		return nil
+	}
+	entry := settings.Audit{Actor: by, Action: "app.put", Object: "app/" + name + "/" + id}
+	if _, err := f.Store.AddAudit(ctx, entry); err != nil {
+		return err
+	}
+	return token.PutApp(ctx, f.Store, f.Box, name, id, given)
+}
+
 // Begin requests an authorisation for an app of the tables.
 func (f *Flow) Begin(ctx context.Context, appID, redirectURI, askedBy string) (Request, error) {
 	if err := CheckRedirectURI(redirectURI); err != nil {

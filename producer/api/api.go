@@ -23,6 +23,7 @@ import (
 	"adsync/producer"
 	"adsync/producer/api/configure"
 	"adsync/producer/binding"
+	"adsync/producer/login"
 	"adsync/producer/overview"
 	"adsync/producer/usage"
 )
@@ -65,6 +66,7 @@ type Store interface {
 	fieldStore
 	holeStore
 	limitStore
+	login.Store
 	orderStore
 	redriveStore
 	runNames
@@ -191,20 +193,26 @@ func configured(d Deps, accounts accountFinder) map[string]handler {
 		_, account, err := accounts.inPath(c)
 		return account, err
 	}}
+	logins := configure.Logins{Actions: login.Actions{Store: d.Store, Flows: d.Flows, Clock: d.Clock}}
 	return map[string]handler{
-		"bindAccount":     withBody(bindings.Bind),
-		"deleteLane":      plain(lanes.Delete),
-		"deleteLimitRule": plain(rules.Delete),
-		"getGame":         withQuery(games.Get),
-		"getLane":         plain(lanes.Get),
-		"getLimitRule":    plain(rules.Get),
-		"listBindings":    plain(bindings.List),
-		"listGames":       plain(games.List),
-		"listLanes":       plain(lanes.List),
-		"listLimitRules":  withQuery(rules.List),
-		"putLane":         withBody(lanes.Put),
-		"putLimitRule":    withBody(rules.Put),
-		"unbindAccount":   withQuery(bindings.Unbind),
+		"beginAuthorisation":    withBody(logins.Begin),
+		"bindAccount":           withBody(bindings.Bind),
+		"bindLogin":             withBody(logins.Bind),
+		"completeAuthorisation": withBody(logins.Complete),
+		"deleteLane":            plain(lanes.Delete),
+		"deleteLimitRule":       plain(rules.Delete),
+		"getAuthorisation":      plain(logins.Get),
+		"getGame":               withQuery(games.Get),
+		"getLane":               plain(lanes.Get),
+		"getLimitRule":          plain(rules.Get),
+		"listBindings":          plain(bindings.List),
+		"listGames":             plain(games.List),
+		"listLanes":             plain(lanes.List),
+		"listLimitRules":        withQuery(rules.List),
+		"listLogins":            withQuery(logins.List),
+		"putLane":               withBody(lanes.Put),
+		"putLimitRule":          withBody(rules.Put),
+		"unbindAccount":         withQuery(bindings.Unbind),
 	}
 }
 

@@ -33,6 +33,7 @@ import (
 	"adsync/base/telemetry"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
+	"adsync/media/oauth"
 	"adsync/media/pull"
 	"adsync/producer"
 	"adsync/producer/api"
@@ -100,6 +101,9 @@ type bench struct {
 	another func() *producer.Producer // starts one more
 	roster  *roster.Roster
 	redis   goredis.UniversalClient
+	// Of a bench that authorises logins.
+	flows  map[string]*oauth.Flow
+	logger *slog.Logger
 }
 
 func setup(t *testing.T, tasks ...producer.Task) *bench {
@@ -119,7 +123,10 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 		{Name: "ada", Token: secret.NewText(httpapi.HashToken(secret.NewText(adminToken))), Role: httpapi.Admin},
 	}
 	var err error
-	b.server, err = httpapi.New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	if b.logger == nil {
+		b.logger = slog.New(slog.DiscardHandler)
+	}
+	b.server, err = httpapi.New(cfg, telemetry.NewRegistry(), b.logger)
 	require.NoError(b.t, err)
 	b.rules = grant.NewRules()
 	client, keys := redistest.New(b.t)
@@ -130,7 +137,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	b.server.Register(api.Routes(api.Deps{
 		Overview: board.Read, Why: board.Why,
 		Store: b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: invented.Both(), Limits: b.waiter,
-		LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Clock: c,
+		Flows: b.flows, LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
 }

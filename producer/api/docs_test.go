@@ -96,7 +96,9 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 		`"consumers": [`: &struct {
 			Consumers []client.Consumer `json:"consumers"`
 		}{},
-		`"moves": [`: &client.Rebinding{},
+		`"moves": [`:          &client.Rebinding{},
+		`"code_parameter":`:   &client.AuthorisationStart{},
+		`"account_count": 1,`: &client.Authorisation{},
 		"\"accounts\": [\n    {\n": &struct {
 			Accounts []client.ListedAccount `json:"accounts"`
 			Next     string                 `json:"next"`

@@ -10,10 +10,8 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store/settings"
 	"adsync/media/oauth"
+	"adsync/producer/login"
 )
-
-// callbackAccountsMax is how many accounts the page lists.
-const callbackAccountsMax = 200
 
 const callbackStyle = `body{font:16px/1.5 sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem}` +
 	`code,pre{background:#eee;padding:.1rem .3rem}td,th{text-align:left;padding-right:1.5rem}`
@@ -84,7 +82,7 @@ func (a *oauthRoutes) oauthCallback(c *gin.Context) error {
 	}
 	found, err := flow.Complete(c.Request.Context(), state, code)
 	if refusal, ok := errors.AsType[*oauth.Refusal](err); ok {
-		return callbackProblem(c, callbackStatus(refusal.Kind), refusal.Text)
+		return callbackProblem(c, login.Status(refusal.Kind), refusal.Text)
 	}
 	if err != nil {
 		return err
@@ -96,27 +94,12 @@ func (a *oauthRoutes) oauthCallback(c *gin.Context) error {
 	if view.Name == "" {
 		view.Name = found.Login
 	}
-	if view.More = view.Total - callbackAccountsMax; view.More > 0 {
-		view.Accounts = view.Accounts[:callbackAccountsMax]
+	if view.More = view.Total - login.AccountsMax; view.More > 0 {
+		view.Accounts = view.Accounts[:login.AccountsMax]
 	} else {
 		view.More = 0
 	}
 	return callbackPage.Write(c, http.StatusOK, view)
-}
-
-func callbackStatus(kind oauth.Kind) int {
-	switch kind {
-	case oauth.Unknown:
-		return http.StatusNotFound
-	case oauth.Old:
-		return http.StatusGone
-	case oauth.Used:
-		return http.StatusConflict
-	case oauth.Stopping:
-		return http.StatusServiceUnavailable
-	case oauth.Refused:
-	}
-	return http.StatusBadGateway
 }
 
 func callbackProblem(c *gin.Context, status int, problem string) error {

@@ -6,7 +6,6 @@ package binding
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +50,7 @@ func (c Change) Bind(ctx context.Context, o Order) (client.Rebinding, error) {
 	if err != nil {
 		return client.Rebinding{}, err
 	}
-	newGame, err := c.isNew(ctx, o)
+	newGame, err := o.IsNew(ctx, c.Store)
 	if err != nil {
 		return client.Rebinding{}, err
 	}
@@ -108,22 +107,6 @@ func (c Change) today() (day.Day, error) {
 		return "", err
 	}
 	return day.Of(c.Now, zone), nil
-}
-
-// isNew reports whether the order's game is a new one. A new one has a name: a mistyped code must not become a game.
-func (c Change) isNew(ctx context.Context, o Order) (bool, error) {
-	if o.Game == "" {
-		return false, nil
-	}
-	codes, err := c.Store.Games(ctx)
-	if err != nil || slices.Contains(codes, o.Game) {
-		return false, err
-	}
-	if o.GameName == "" {
-		return false, &config.FieldError{Key: "game", Value: o.Game, Want: "one of " + strings.Join(codes, ", ") +
-			", or a new one with its name in game_name"}
-	}
-	return true, nil
 }
 
 // chooseLogin has the account pulled with a login while that can be used. Choosing the chosen one changes nothing,

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func (o Order) Check(now time.Time) (wrong []*config.FieldError) {
 	}
 	switch {
 	case o.Game == "" && (o.OS != "" || o.GameName != "" || o.From != "" || o.To != "" || o.Correct):
-		refuse("game", "", "the code of a game in addition to os, game_name, from, to or correct")
+		refuse("game", "", "the code of a game: an os, a name and days need one")
 	case o.Game != "" && o.OS == "":
 		refuse("os", "", "%s: game and os go together", list(systems))
 	case o.OS != "" && !slices.Contains(systems, o.OS):
@@ -65,6 +66,25 @@ func (o Order) Check(now time.Time) (wrong []*config.FieldError) {
 		refuse("to", o.To, "%s or later", o.From)
 	}
 	return wrong
+}
+
+// IsNew reports whether the order's game is a new one. A new one has a name: a mistyped code must not become a game,
+// and is refused with a *config.FieldError.
+func (o Order) IsNew(ctx context.Context, s interface {
+	Games(ctx context.Context) ([]string, error)
+}) (bool, error) {
+	if o.Game == "" {
+		return false, nil
+	}
+	codes, err := s.Games(ctx)
+	if err != nil || slices.Contains(codes, o.Game) {
+		return false, err
+	}
+	if o.GameName == "" {
+		return false, &config.FieldError{Key: "game", Value: o.Game, Want: "one of " + strings.Join(codes, ", ") +
+			", or a new one with its name in game_name"}
+	}
+	return true, nil
 }
 
 // list names words to choose from.

@@ -3,7 +3,6 @@ package configure
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -47,12 +46,12 @@ func (b *Bindings) Bind(c *gin.Context, request *client.BindRequest) (any, error
 		return nil, err
 	}
 	order := binding.Order(*request)
-	if err := refusalsOf(order.Check(change.Now)...); err != nil {
+	if err := httpapi.RefusedFields(order.Check(change.Now)...); err != nil {
 		return nil, err
 	}
 	answer, err := change.Bind(c.Request.Context(), order)
 	if wrong, is := errors.AsType[*config.FieldError](err); is {
-		return nil, refusalsOf(wrong)
+		return nil, httpapi.RefusedFields(wrong)
 	}
 	return answer, err
 }
@@ -79,13 +78,4 @@ func (b *Bindings) change(c *gin.Context, dryRun bool) (binding.Change, error) {
 	}
 	now, err := b.Now(c.Request.Context())
 	return binding.Change{Store: b.Store, Actor: httpapi.CallerOf(c).Name, Account: account, Now: now, DryRun: dryRun}, err
-}
-
-// refusalsOf returns the problem of a request whose fields are wrong.
-func refusalsOf(wrong ...*config.FieldError) error {
-	var errs httpapi.Refusals
-	for _, e := range wrong {
-		errs.Refuse(e.Key, "%s", strings.TrimPrefix(e.Error(), e.Key+": "))
-	}
-	return errs.Err()
 }

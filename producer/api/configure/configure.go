@@ -1,5 +1,5 @@
 // Package configure has the routes with which operators change their rows of the config database: lanes, call limits,
-// and the games of accounts. Package api mounts them.
+// logins, and the games of accounts. Package api mounts them.
 package configure
 
 import (
