@@ -35,8 +35,10 @@ With --simulator it writes the apps, logins with their tokens, accounts, call li
 platforms ("adsync simulate") into the config database, for a deployment for trials and tests. It prints the
 settings that "adsync serve" needs to reach them. A config database with bindings stays as it is.
 
-They work on the tables, which must be there ("adsync migrate up"), and need the secret.keys of the deployment. "adsync
-bind account" needs no keys, and asks a producer's API where one is named.`,
+The commands ask a producer's API where --server or ` + settings.ServerVariable + ` names one, or where no database is
+configured, and need an admin's token there. Otherwise they work on the tables, which must be there ("adsync migrate
+up"); there "adsync bind {media}" needs the secret.keys of the deployment to authorise a login. With --simulator the
+command works on the tables, and needs these keys.`,
 		Example: `  adsync bind {media} --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/{media}/callback --wait
   adsync bind account {media}/20000001 --game starfall --os ios
   adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,
@@ -134,20 +136,4 @@ func checkDay(flag, value string) error {
 		return usage.Errorf("--%s is %q: %s", flag, value, err)
 	}
 	return nil
-}
-
-// ensureGame finds the game. It writes a new game only with a name: a misspelt code must not become a game.
-func (f *gameFlags) ensureGame(ctx context.Context, s *store.Store) error {
-	games, err := s.Games(ctx)
-	if err != nil || f.game == "" {
-		return err
-	}
-	if slices.Contains(games, f.game) {
-		return nil
-	}
-	if f.gameName == "" {
-		return usage.Errorf("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game,
-			strings.Join(games, ", "))
-	}
-	return s.PutGame(ctx, operator(), f.game, f.gameName)
 }

@@ -1,47 +1,43 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/clock"
-	"adsync/base/day"
-	"adsync/base/plural"
 	"adsync/base/redis"
 	"adsync/base/secret"
+	"adsync/base/service"
 	"adsync/base/store"
 	storesettings "adsync/base/store/settings"
-	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
+	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/prompt"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/show"
-	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/media/oauth"
-	"adsync/media/token"
+	"adsync/producer/login"
 )
 
-// callbackPoll is the pause between two reads of the table while awaitCallback waits.
+// callbackPoll is the pause between two looks at an authorisation.
 const callbackPoll = time.Second
 
 // bindFlags are the flags of "adsync bind MEDIA".
 type bindFlags struct {
-	appID, redirectURI, login string
-	wait, code                bool
-	accounts                  []string
+	appID, redirectURI, login, server string
+	wait, code                        bool
+	accounts                          []string
 	gameFlags
 }
 
@@ -60,7 +56,10 @@ The app's secret comes from ` + settings.AppSecretVariable + ` or from the termi
 
 With --accounts it binds accounts of a login, so that they are pulled: those named, or all of them, also those that
 the login reaches later. Other accounts are known and not pulled. With --game they belong to a game: from the
-beginning of their figures, or from a day. "all" skips accounts that have a game: "adsync bind account" moves them.`,
+beginning of their figures, or from a day. "all" skips accounts that have a game: "adsync bind account" moves them.
+
+` + whereBindingsAre + ` To authorise a login with them, it needs the
+secret.keys of the deployment.`,
 		Example: `  adsync bind ` + media + ` --app-id 1110000001 --wait \
     --redirect-uri https://adsync.example.com/oauth/` + media + `/callback
   adsync bind ` + media + ` --app-id 1110000001 --accounts all --game starfall --os ios
@@ -71,15 +70,10 @@ beginning of their figures, or from a day. "all" skips accounts that have a game
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config,
-				logger *slog.Logger) error {
-				if err := s.CheckSchema(ctx); err != nil {
-					return err
-				}
-				return bindMedia(ctx, a, cmd, s, cfg, logger, media, f)
-			})
+			return withLogins(a, cmd, f, func(ctx context.Context, l logins) error { return bindMedia(ctx, a, cmd, l, media, f) })
 		},
 	}
+	cmd.Flags().StringVar(&f.server, "server", "", api.ServerUsage)
 	cmd.Flags().StringVar(&f.appID, "app-id", "", "the app's id on the platform")
 	cmd.Flags().StringVar(&f.redirectURI, "redirect-uri", "", "where the platform sends the browser: https://HOST/oauth/"+
 		media+"/callback")
@@ -118,171 +112,249 @@ func (f *bindFlags) check() error {
 	return f.gameFlags.check()
 }
 
-func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config,
-	logger *slog.Logger, media string, f *bindFlags) error {
-	if err := f.ensureGame(ctx, s); err != nil {
+// logins are the calls of the command. A producer's client has them, and login.Actions, which work on the tables.
+type logins interface {
+	BeginAuthorisation(ctx context.Context, request client.AuthorisationRequest) (client.AuthorisationStart, error)
+	BindLogin(ctx context.Context, id string, request client.BindLoginRequest) (client.BoundLogin, error)
+	CompleteAuthorisation(ctx context.Context, id string, request client.CodeRequest) (client.Authorisation, error)
+	GetAuthorisation(ctx context.Context, id string) (client.Authorisation, error)
+	ListGames(ctx context.Context) (client.GameList, error)
+	ListLogins(ctx context.Context, params client.ListLoginsParams) (client.LoginList, error)
+}
+
+var (
+	_ logins = api.Producer{}
+	_ logins = loginTables{}
+)
+
+// withLogins calls work with the calls of a producer, or with those on the tables.
+func withLogins(a *settings.Source, cmd *cobra.Command, f *bindFlags, work func(context.Context, logins) error) error {
+	usesTables, err := tablesConfigured(a, cmd)
+	if err != nil {
 		return err
 	}
-	loginID := int64(0)
+	if !usesTables {
+		p, err := api.Reach(a, cmd, f.server)
+		if err != nil {
+			return err
+		}
+		return flagProblem(cmd, work(cmd.Context(), p))
+	}
+	return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config,
+		logger *slog.Logger) error {
+		if err := s.CheckSchema(ctx); err != nil {
+			return err
+		}
+		tables := loginTables{login.Actions{Store: s, Clock: clock.System{}, Actor: operator()}}
+		if f.redirectURI != "" {
+			parts, closeParts, err := openParts(ctx, s, cfg, logger, f.code)
+			if err != nil {
+				return err
+			}
+			defer closeParts()
+			tables.Flows = parts.Flows()
+		}
+		return flagProblem(cmd, work(ctx, tables))
+	})
+}
+
+// loginTables are the calls on the tables.
+type loginTables struct{ login.Actions }
+
+// ListGames returns the games without their accounts.
+func (t loginTables) ListGames(ctx context.Context) (all client.GameList, err error) {
+	codes, err := t.Store.Games(ctx)
+	for _, code := range codes {
+		all.Games = append(all.Games, client.Game{Code: code})
+	}
+	return all, err
+}
+
+// openParts opens what authorises logins. With calls, the platforms can be called too.
+func openParts(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger, calls bool) (
+	parts *engine.Engine, closeParts func(), err error,
+) {
+	box, err := secret.OpenBox(cfg.Secret, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	cache, err := redis.Open(cfg.Redis)
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up Redis: %w", err)
+	}
+	stops := []func(){func() { _ = cache.Close() }}
+	closeParts = func() {
+		for _, stop := range slices.Backward(stops) {
+			stop()
+		}
+	}
+	databaseTime := clock.NewDatabase(s.Data.Now, logger)
+	parts = engine.New(engine.Deps{
+		Store: s, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
+		Planning: databaseTime, Waiting: databaseTime, Node: node(), Logger: logger, Registerer: telemetry.NewRegistry(),
+	}, cfg.RateLimit, cfg.Media)
+	started := []service.Service{service.Func{StartFunc: databaseTime.Start, StopFunc: databaseTime.Stop}}
+	if calls {
+		started = append(started, parts.Limits(), parts.Tokens())
+	}
+	for _, one := range started {
+		if err := one.Start(ctx); err != nil {
+			closeParts()
+			return nil, nil, err
+		}
+		stops = append(stops, one.Stop)
+	}
+	return parts, closeParts, nil
+}
+
+// flagProblem returns the error of a request's field as that of its flag.
+func flagProblem(cmd *cobra.Command, err error) error {
+	problem, is := errors.AsType[*client.Problem](err)
+	if !is || len(problem.Errors) == 0 {
+		return api.WithRemedy(err)
+	}
+	wrong := problem.Errors[0]
+	flag := strings.ReplaceAll(wrong.Field, "_", "-")
+	if cmd.Flags().Lookup(flag) == nil {
+		return api.WithRemedy(err)
+	}
+	return usage.Errorf("--%s: %s", flag, wrong.Detail)
+}
+
+func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, l logins, media string,
+	f *bindFlags) error {
+	if err := f.checkGame(ctx, l); err != nil {
+		return err
+	}
+	loginID := ""
 	if f.redirectURI != "" {
-		id, err := authorise(ctx, a, cmd, s, cfg, logger, media, f)
+		id, err := authorise(ctx, a, cmd, l, media, f)
 		if err != nil || (!f.wait && !f.code) {
 			return err
 		}
 		loginID = id
 	}
+	out := cmd.OutOrStdout()
 	if len(f.accounts) == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "\nAccounts that are not bound are not pulled. To bind them: "+
+		fmt.Fprintf(out, "\nAccounts that are not bound are not pulled. To bind them: "+
 			"adsync bind %s --app-id %s --accounts all|ID,ID --game CODE --os OS\n", media, f.appID)
 		return nil
 	}
-	login, err := pickLogin(ctx, s, media, f, loginID)
+	id, err := pickLogin(ctx, l, media, f, loginID)
 	if err != nil {
 		return err
 	}
-	return bindLoginAccounts(ctx, cmd.OutOrStdout(), s, login, f)
+	request := client.BindLoginRequest{Accounts: f.accounts, Game: f.game, GameName: f.gameName, OS: f.os, From: f.from}
+	if slices.Equal(f.accounts, []string{"all"}) {
+		request.Accounts, request.Scope = nil, "all"
+	}
+	bound, err := l.BindLogin(ctx, id, request)
+	if err != nil {
+		return err
+	}
+	return show.Bound(out, &bound, &request)
+}
+
+// checkGame checks the game before a person authorises a login. A new game needs a name: a misspelt code must not
+// become a game.
+func (f *bindFlags) checkGame(ctx context.Context, l logins) error {
+	if f.game == "" || f.gameName != "" {
+		return nil
+	}
+	games, err := l.ListGames(ctx)
+	if err != nil {
+		return err
+	}
+	codes := make([]string, len(games.Games))
+	for i, game := range games.Games {
+		codes[i] = game.Code
+	}
+	if slices.Contains(codes, f.game) {
+		return nil
+	}
+	return usage.Errorf("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game,
+		strings.Join(codes, ", "))
 }
 
 // authorise writes the app and begins an authorisation. With --wait or --code it waits for the login and returns its
 // id.
-func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config,
-	logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
-	box, err := secret.OpenBox(cfg.Secret, logger)
+func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, l logins, media string, f *bindFlags) (
+	loginID string, err error,
+) {
+	request := client.AuthorisationRequest{Media: media, AppID: f.appID, RedirectURI: f.redirectURI,
+		AppSecret: settings.Variable(a.Environ, settings.AppSecretVariable)}
+	begun, err := l.BeginAuthorisation(ctx, request)
+	if problem, is := errors.AsType[*client.Problem](err); is && request.AppSecret == "" &&
+		slices.ContainsFunc(problem.Errors, func(e client.FieldError) bool { return e.Field == "app_secret" }) {
+		given, failed := prompt.Secret(ctx, cmd, "Secret of app "+f.appID)
+		if failed != nil {
+			return "", fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", settings.AppSecretVariable, failed)
+		}
+		request.AppSecret = given.Reveal()
+		begun, err = l.BeginAuthorisation(ctx, request)
+	}
 	if err != nil {
-		return 0, err
-	}
-	if err := putApp(ctx, a, cmd, s, box, media, f.appID); err != nil {
-		return 0, err
-	}
-	cache, err := redis.Open(cfg.Redis)
-	if err != nil {
-		return 0, fmt.Errorf("set up Redis: %w", err)
-	}
-	defer func() { _ = cache.Close() }()
-	databaseTime := clock.NewDatabase(s.Data.Now, logger)
-	if err := databaseTime.Start(ctx); err != nil {
-		return 0, err
-	}
-	defer databaseTime.Stop()
-	parts := engine.New(engine.Deps{
-		Store: s, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
-		Planning: databaseTime, Waiting: databaseTime, Node: node(), Logger: logger, Registerer: telemetry.NewRegistry(),
-	}, cfg.RateLimit, cfg.Media)
-	flow := parts.Flows()[media]
-	request, err := flow.Begin(ctx, f.appID, f.redirectURI, operator())
-	if err != nil {
-		return 0, err
+		return "", err
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "Have the person who holds the accounts open this address within %d minutes:\n\n%s\n\n",
-		int(storesettings.OAuthStateLasts.Minutes()), request.URL)
+		int(storesettings.OAuthStateLasts.Minutes()), begun.URL)
 	switch {
 	case f.code:
-		fmt.Fprintf(out, "The browser ends at an address with %s=…\n", flow.CodeParameter())
+		fmt.Fprintf(out, "The browser ends at an address with %s=…\n", begun.CodeParameter)
 		code, err := prompt.Secret(ctx, cmd, "The code in it")
 		if err != nil {
-			return 0, err
+			return "", err
 		}
-		limits := parts.Limits()
-		if err := limits.Start(ctx); err != nil {
-			return 0, err
+		if _, err := l.CompleteAuthorisation(ctx, begun.ID, client.CodeRequest{Code: code.Reveal()}); err != nil {
+			return "", err
 		}
-		defer limits.Stop()
-		found, err := flow.Complete(ctx, request.State, code)
-		parts.Tokens().Stop()
-		if err != nil {
-			return 0, err
-		}
-		return found.LoginID, errors.Join(show.Authorised(out, cmp.Or(found.Name, found.Login), found.Accounts),
-			noteError(found.Note))
 	case f.wait:
-		return awaitCallback(ctx, out, s, media, request.ID)
+		fmt.Fprintln(out, "Waiting for it …")
+	default:
+		fmt.Fprintf(out, "The browser then returns to %s, which stores the login and shows its accounts.\n", f.redirectURI)
+		return "", nil
 	}
-	fmt.Fprintf(out, "The browser then returns to %s, which stores the login and shows its accounts.\n", f.redirectURI)
-	return 0, nil
+	return awaitAuthorisation(ctx, out, l, begun.ID)
 }
 
-// putApp writes the app with the secret from the environment or the terminal. A known app keeps its secret if the
-// environment has none.
-func putApp(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, box *secret.Box,
-	media, appID string) error {
-	given := secret.NewText(settings.Variable(a.Environ, settings.AppSecretVariable))
-	if given.IsZero() {
-		_, err := s.App(ctx, media, appID)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		if given, err = prompt.Secret(ctx, cmd, "Secret of app "+appID); err != nil {
-			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", settings.AppSecretVariable, err)
-		}
-	}
-	if known, err := token.OpenApp(ctx, s, box, media, appID); err == nil && known.Secret.Reveal() == given.Reveal() {
-		return nil // The app is enabled and has this secret.
-	}
-	entry := storesettings.Audit{Actor: operator(), Action: "app.put", Object: "app/" + media + "/" + appID}
-	if _, err := s.AddAudit(ctx, entry); err != nil {
-		return err
-	}
-	return token.PutApp(ctx, s, box, media, appID, given)
-}
-
-// awaitCallback waits until a producer has handled the callback, or the callback can no longer come.
-func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media, id string) (
-	loginID int64, err error,
-) {
-	fmt.Fprintln(out, "Waiting for it …")
+// awaitAuthorisation waits until a producer has handled the callback, or the callback can no longer come. A producer
+// may be away meanwhile, for api.AwayMax.
+func awaitAuthorisation(ctx context.Context, out io.Writer, l logins, id string) (loginID string, err error) {
 	ticker := time.NewTicker(callbackPoll)
 	defer ticker.Stop()
-	for {
-		row, err := s.OAuthState(ctx, id)
+	for answered := clock.Mark(); ; {
+		got, err := l.GetAuthorisation(ctx, id)
+		_, away := errors.AsType[*client.AwayError](err)
 		switch {
+		case away && clock.Since(answered) < api.AwayMax:
 		case err != nil:
-			return 0, err
-		case row.Step == storesettings.OAuthFailed:
-			return 0, fmt.Errorf("the authorisation failed: %s", row.Note)
-		case row.Step == storesettings.OAuthDone || row.Step == storesettings.OAuthStored && row.UsedFor > storedGrace:
-			logins, err := s.Logins(ctx, media, row.AppID)
-			if err != nil {
-				return 0, err
-			}
-			name := strconv.FormatInt(row.TokenID, 10)
-			for _, l := range logins {
-				if l.ID == row.TokenID {
-					name = cmp.Or(l.Name, l.Login)
-				}
-			}
-			accounts, err := s.LoginAccounts(ctx, row.TokenID)
-			if err != nil {
-				return 0, err
-			}
-			if row.Step == storesettings.OAuthStored {
-				row.Note = cmp.Or(row.Note, fmt.Sprintf(
-					"Its accounts were not all listed within %s; the task %s.account_list lists them.", storedGrace, media))
-			}
-			return row.TokenID, errors.Join(show.Authorised(out, name, accounts), noteError(row.Note))
-		case row.Step == storesettings.OAuthWaiting && row.Left <= 0:
-			return 0, errors.New("nobody authorised it in time: run the command again")
-		case row.Step == storesettings.OAuthExchanging && row.UsedFor > exchangeGrace:
-			return 0, errors.New("the callback came, but its process died before it exchanged the code, which is used up: " +
+			return "", err
+		default:
+			answered = clock.Mark()
+		}
+		switch got.State {
+		case client.AuthorisationStateFailed:
+			return "", fmt.Errorf("the authorisation failed: %s", got.Note)
+		case client.AuthorisationStateExpired:
+			return "", errors.New("nobody authorised it in time: run the command again")
+		case client.AuthorisationStateLost:
+			return "", errors.New("the callback came, but its process died before it exchanged the code, which is used up: " +
 				"run the command again")
+		case client.AuthorisationStateDone:
+			if got.Login == nil {
+				return "", errors.New("the login was authorised, and somebody has deleted it since: run the command again")
+			}
+			return got.Login.ID, errors.Join(show.Authorised(out, &got), noteError(got.Note))
+		case client.AuthorisationStateWaiting, client.AuthorisationStateExchanging, client.AuthorisationStateStored:
 		}
 		select {
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return "", ctx.Err()
 		case <-ticker.C:
 		}
 	}
 }
-
-// The process that handles a callback may die: awaitCallback waits for exchangeGrace for the exchange of the code,
-// and for storedGrace for the list of accounts.
-const (
-	exchangeGrace = 2 * time.Minute
-	storedGrace   = 3 * time.Minute
-)
 
 // noteError returns an error with the note on what remains to be done for an authorised login, or nil without a note.
 func noteError(note string) error {
@@ -292,118 +364,24 @@ func noteError(note string) error {
 	return fmt.Errorf("the login is authorised and stored, but: %s", note)
 }
 
-// pickLogin returns the login whose accounts are bound.
-func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, id int64) (storesettings.Login, error) {
-	logins, err := s.Logins(ctx, media, f.appID)
+// pickLogin returns the id of the login whose accounts are bound: the one that was authorised, or that of --login.
+func pickLogin(ctx context.Context, l logins, media string, f *bindFlags, authorised string) (string, error) {
+	if authorised != "" {
+		return authorised, nil
+	}
+	of, err := l.ListLogins(ctx, client.ListLoginsParams{Media: media, AppID: f.appID})
 	if err != nil {
-		return storesettings.Login{}, err
+		return "", err
 	}
 	var names []string
-	for _, l := range logins {
-		if id == l.ID || (id == 0 && (l.Login == f.login || (f.login == "" && len(logins) == 1))) {
-			return l, nil
+	for _, one := range of.Logins {
+		if one.Login == f.login || f.login == "" && len(of.Logins) == 1 {
+			return one.ID, nil
 		}
-		names = append(names, l.Login)
+		names = append(names, one.Login)
 	}
 	if len(names) == 0 {
-		return storesettings.Login{}, usage.Errorf("app %s of %s has no login yet: authorise one with --redirect-uri",
-			f.appID, media)
+		return "", usage.Errorf("app %s of %s has no login yet: authorise one with --redirect-uri", f.appID, media)
 	}
-	return storesettings.Login{}, usage.Errorf("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
-}
-
-// bindLoginAccounts binds the accounts of --accounts.
-func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login storesettings.Login,
-	f *bindFlags) error {
-	all := slices.Equal(f.accounts, []string{"all"})
-	if all {
-		// This comes first: an account that appears meanwhile is bound by it, or is in the list below.
-		if err := s.SetChoose(ctx, login.ID, false); err != nil {
-			return err
-		}
-	}
-	accounts, err := s.LoginAccounts(ctx, login.ID)
-	if err != nil {
-		return err
-	}
-	if accounts, err = selectAccounts(login.Media, accounts, f, all); err != nil {
-		return err
-	}
-	changes := all && login.Choose
-	for _, account := range accounts {
-		changes = changes || !account.Bound || f.game != "" && !account.Games
-	}
-	// Each account that changes has an audit entry too. This one has the request.
-	audit := storesettings.Audit{
-		Actor: operator(), Action: "login.bind", Object: fmt.Sprintf("login/%d", login.ID),
-		After: fmt.Sprintf(`{"accounts": %d, "all": %t, "game": %q, "os": %q}`, len(accounts), all, f.game, f.os),
-	}
-	if changes {
-		if _, err := s.AddAudit(ctx, audit); err != nil {
-			return err
-		}
-	}
-	ids := make([]int64, len(accounts))
-	var bindings []summaries.Binding
-	for i, account := range accounts {
-		ids[i] = account.ID
-		if f.game != "" && !account.Games {
-			bindings = append(bindings, summaries.Binding{
-				AccountID: account.ID, From: cmp.Or(day.Day(f.from), summaries.FirstBoundDay), To: summaries.LastDay, Game: f.game,
-				OS: f.os,
-			})
-		}
-	}
-	// The game comes first, so that it has the figures of the first pull.
-	if err := s.AddBindings(ctx, operator(), bindings); err != nil {
-		return err
-	}
-	if err := s.BindAccounts(ctx, operator(), ids, true); err != nil {
-		return err
-	}
-	if len(ids) == 0 {
-		fmt.Fprintf(out, "There was nothing to bind: each account of %s has or had a game.\n",
-			table.Plain(cmp.Or(login.Name, login.Login)))
-		return nil
-	}
-	fmt.Fprintf(out, "Bound: %s of %s", plural.Count(len(ids), "account", "accounts"),
-		table.Plain(cmp.Or(login.Name, login.Login)))
-	if f.game != "" {
-		fmt.Fprintf(out, ", %d of them to %s on %s", len(bindings), table.Plain(f.game), f.os)
-	}
-	fmt.Fprintln(out, ".")
-	if all {
-		fmt.Fprintln(out, "Accounts that it reaches later are pulled too, without a game until they are bound to one.")
-	}
-	return nil
-}
-
-// selectAccounts returns the accounts of --accounts. For "all" it returns those that never had a game: an unbound
-// account stays unbound.
-func selectAccounts(media string, accounts []storesettings.LoginAccount, f *bindFlags, all bool) (
-	[]storesettings.LoginAccount, error,
-) {
-	if all {
-		return slices.DeleteFunc(accounts, func(a storesettings.LoginAccount) bool { return a.Games }), nil
-	}
-	var some []storesettings.LoginAccount
-	for _, name := range f.accounts {
-		of, id := storesettings.SplitName(name)
-		if of != "" && of != media {
-			return nil, usage.Errorf("--accounts: %q is not an account of %s: want the platform's id, or %s/ID", name, media,
-				media)
-		}
-		i := slices.IndexFunc(accounts, func(a storesettings.LoginAccount) bool { return a.ExternalID == id })
-		switch {
-		case i < 0:
-			return nil, usage.Errorf("--accounts: the login does not reach %q", name)
-		case accounts[i].Games && f.game != "":
-			return nil, usage.Errorf("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id,
-				accounts[i].Media, id, f.game, f.os)
-		}
-		if !slices.ContainsFunc(some, func(a storesettings.LoginAccount) bool { return a.ID == accounts[i].ID }) {
-			some = append(some, accounts[i])
-		}
-	}
-	return some, nil
+	return "", usage.Errorf("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
 }

@@ -29,6 +29,7 @@ import (
 	"adsync/base/store/settings"
 	"adsync/engine"
 	"adsync/media"
+	"adsync/producer/login"
 )
 
 // simulatedApp is an app of a simulated platform, with the secrets that must not be printed.
@@ -121,6 +122,9 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			redirect := server + "/oauth/" + media + "/callback"
 			first := app.accounts[0]
 			withSecret := append(slices.Clone(environ), "ADSYNC_APP_SECRET="+app.secret)
+			if media == onePlatform { // By the API, without any other setting.
+				withSecret = []string{"ADSYNC_SERVER=" + server, "ADSYNC_APP_SECRET=" + app.secret}
+			}
 			var seen strings.Builder // all output
 			show := func(r result) result {
 				seen.WriteString(r.stdout + r.stderr)
@@ -182,6 +186,14 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			require.Contains(t, r.stdout, "not bound: nothing of it is pulled")
 			require.Contains(t, r.stdout, "in use; chosen")
 			require.Regexp(t, `2026-11-01 +2026-11-09 +starfall +android`, r.stdout)
+
+			if media == onePlatform { // By the API, with a code.
+				shown, code, err := enterCode(t, []string{"ADSYNC_SERVER=" + server}, app.id)
+				require.NoError(t, err)
+				require.Contains(t, shown, "There was nothing to bind: each account of ")
+				seen.WriteString(shown)
+				secrets = append(secrets, code)
+			}
 
 			// No secret is in the output, the log, or the tables.
 			log := p.stopAndReadLog(t)
@@ -247,28 +259,42 @@ func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, enviro
 		platformsAt(t, api),
 		fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"%s": "%s"}`, onePlatform, app.authorise))
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	shown, code, err := enterCode(t, environ, app.id, app.secret)
+	for _, s := range []string{code, app.secret} {
+		require.NotContains(t, shown, s)
+	}
+	return app, environ, shown, err
+}
 
+// enterCode authorises a login of onePlatform with --code, and binds all its accounts. It enters the answers, and then
+// the code, on standard input. It returns what the command printed, and the code.
+func enterCode(t *testing.T, environ []string, appID string, answers ...string) (shown, code string, err error) {
+	t.Helper()
 	in, terminal := io.Pipe()
-	var shown, stderr bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	out, printed := io.Pipe()
 	a := newRoot(environ)
-	a.SetArgs([]string{"bind", onePlatform, "--app-id", app.id, "--redirect-uri", codeRedirect, "--code", "--accounts",
+	a.SetArgs([]string{"bind", onePlatform, "--app-id", appID, "--redirect-uri", codeRedirect, "--code", "--accounts",
 		"all"})
 	a.SetIn(in)
-	a.SetOut(io.MultiWriter(&shown, printed))
+	a.SetOut(io.MultiWriter(&stdout, printed))
 	a.SetErr(&stderr)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- a.ExecuteContext(t.Context())
 		_ = printed.Close()
 	}()
-	_, err = io.WriteString(terminal, app.secret+"\n")
-	require.NoError(t, err)
+	for _, answer := range answers {
+		_, err = io.WriteString(terminal, answer+"\n")
+		require.NoError(t, err)
+	}
 	lines := bufio.NewReader(out)
 	address := ""
 	for !strings.HasPrefix(address, "http") {
 		line, err := lines.ReadString('\n')
-		require.NoError(t, err)
+		if err != nil {
+			require.NoError(t, <-ended)
+		}
 		address = strings.TrimSpace(line)
 	}
 	go func() { _, _ = io.Copy(io.Discard, lines) }()
@@ -280,15 +306,12 @@ func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, enviro
 	defer response.Body.Close()
 	target, err := url.Parse(response.Header.Get("Location"))
 	require.NoError(t, err)
-	code := target.Query().Get(engine.Platform(onePlatform).(media.Authoriser).CodeParameter())
+	code = target.Query().Get(engine.Platform(onePlatform).(media.Authoriser).CodeParameter())
 	require.NotEmpty(t, code)
 	_, err = io.WriteString(terminal, code+"\n")
 	require.NoError(t, err)
 	err = <-ended
-	for _, s := range []string{code, app.secret} {
-		require.NotContains(t, shown.String()+stderr.String(), s)
-	}
-	return app, environ, shown.String(), err
+	return strings.ReplaceAll(stdout.String()+stderr.String(), address, ""), code, err
 }
 
 // If a platform cannot reach a producer, the command reads the code.
@@ -392,6 +415,10 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 	environ := sqliteEnviron(t)
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 	s := openStore(t, environ)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_token (id, media, app_id, login, access_token, "+
+		"refresh_token, access_expires_at, refresh_expires_at) SELECT 7, '"+onePlatform+
+		"', 'done', '20009001', '', '', '2026-12-01', '2026-12-01'").Error)
+	tables := loginTables{login.Actions{Store: s}}
 	for name, c := range map[string]struct {
 		step  settings.OAuthStep
 		note  string
@@ -423,12 +450,12 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 			t.Parallel()
 			id := settings.OAuthID(secret.NewText(name))
 			require.NoError(t, s.PutOAuthState(t.Context(),
-				settings.OAuthState{ID: id, Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
+				settings.OAuthState{ID: id, Media: onePlatform, AppID: "done", RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
 			require.NoError(t, s.UpdateOAuthState(t.Context(),
 				settings.OAuthState{ID: id, Step: c.step, TokenID: 7, Note: c.note}))
 			now := time.Now()
-			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?",
-				sqldb.At(now.Add(c.left)), sqldb.At(now.Add(-c.used)), name).Error
+			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE state_hash = ?",
+				sqldb.At(now.Add(c.left)), sqldb.At(now.Add(-c.used)), id).Error
 			require.NoError(t, err)
 			patience := 30 * time.Second
 			if c.waits {
@@ -436,7 +463,7 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 			}
 			ctx, stop := context.WithTimeout(t.Context(), patience)
 			defer stop()
-			login, err := awaitCallback(ctx, io.Discard, s, onePlatform, id)
+			login, err := awaitAuthorisation(ctx, io.Discard, tables, id)
 			switch {
 			case c.waits:
 				require.Error(t, err)
@@ -445,7 +472,7 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 				require.ErrorContains(t, err, c.want)
 			default:
 				require.NoError(t, err)
-				require.EqualValues(t, 7, login)
+				require.Equal(t, "7", login)
 			}
 		})
 	}

@@ -17,12 +17,12 @@ import (
 const (
 	// watchInterval is the pause between two reads of a run.
 	watchInterval = time.Second
-	// awayMax is how long a producer may be away meanwhile: an upgrade takes less.
-	awayMax = 2 * time.Minute
+	// AwayMax is how long a producer may be away while a command waits for something: an upgrade takes less.
+	AwayMax = 2 * time.Minute
 )
 
 // FollowRun reads a run until it has ended, calls see with each answer, and returns the last one. moved reports
-// whether the state changed. A producer may be away for awayMax; standard error names the reason. An interrupt
+// whether the state changed. A producer may be away for AwayMax; standard error names the reason. An interrupt
 // returns context.Canceled.
 func (r *Request) FollowRun(id string, see func(run *client.Run, moved bool) error) ([]byte, *client.Run, error) {
 	c, err := r.Producer()
@@ -42,9 +42,9 @@ func (r *Request) FollowRun(id string, see func(run *client.Run, moved bool) err
 		if _, isAway := errors.AsType[*client.AwayError](err); isAway {
 			if away.IsZero() {
 				away = clock.Mark()
-				fmt.Fprintf(r.ErrOrStderr(), "%v (It is retried for %s.)\n", err, awayMax)
+				fmt.Fprintf(r.ErrOrStderr(), "%v (It is retried for %s.)\n", err, AwayMax)
 			}
-			if clock.Since(away) > awayMax {
+			if clock.Since(away) > AwayMax {
 				return nil, nil, err
 			}
 		} else {

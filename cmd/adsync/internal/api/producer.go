@@ -53,6 +53,9 @@ func WithRemedy(err error) error {
 // comes only from the environment: everyone on the machine can read a command line.
 func Reach(a *settings.Source, cmd *cobra.Command, server string) (Producer, error) {
 	from := "--server"
+	if server == "" && cmd.Flags().Changed("server") {
+		return Producer{}, usage.Errorf("--server is empty: want a value, or leave it out")
+	}
 	if server == "" {
 		server, from = settings.Variable(a.Environ, settings.ServerVariable), settings.ServerVariable
 	}

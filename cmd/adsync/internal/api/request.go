@@ -29,13 +29,16 @@ type Request struct {
 	limit          int
 }
 
+// ServerUsage is the usage of the flag --server.
+const ServerUsage = "address of a producer's API, as http://host:port (or " + settings.ServerVariable +
+	"); without it that of api.listen"
+
 // Command makes cmd a command that calls the API: do carries it out. Its flags that Param and SendFlags mark are the
 // request's parameters.
 func Command(a *settings.Source, cmd *cobra.Command, do func(r *Request, args []string) error) *cobra.Command {
 	r := &Request{Command: cmd, source: a}
 	flags := cmd.Flags()
-	flags.StringVar(&r.server, "server", "", "address of a producer's API, as http://host:port (or "+
-		settings.ServerVariable+"); without it that of api.listen")
+	flags.StringVar(&r.server, "server", "", ServerUsage)
 	flags.StringVar(&r.output, "output", "table", "table or json")
 	if cmd.Args == nil {
 		cmd.Args = usage.NoArgs

@@ -1,11 +1,11 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
 	"adsync/base/plural"
-	"adsync/base/store/settings"
 	"adsync/base/store/summaries"
 	"adsync/client"
 	"adsync/cmd/adsync/internal/table"
@@ -130,23 +130,46 @@ func spentIn(s client.DaySum) string {
 const authorisedMax = 50
 
 // Authorised prints a login that was authorised, with its accounts.
-func Authorised(w io.Writer, name string, accounts []settings.LoginAccount) error {
-	fmt.Fprintf(w, "Authorised: %s, with %s.\n", table.Plain(name), plural.Count(len(accounts), "account", "accounts"))
-	if len(accounts) == 0 {
+func Authorised(w io.Writer, a *client.Authorisation) error {
+	fmt.Fprintf(w, "Authorised: %s, with %s.\n", loginName(a.Login), plural.Count(int(a.AccountCount), "account",
+		"accounts"))
+	if a.AccountCount == 0 {
 		return nil
 	}
-	listed := accounts[:min(len(accounts), authorisedMax)]
-	if err := authorisedAccounts.print(w, listed); err != nil || len(listed) == len(accounts) {
+	listed := a.Accounts[:min(len(a.Accounts), authorisedMax)]
+	if err := authorisedAccounts.print(w, listed); err != nil || len(listed) == int(a.AccountCount) {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "and %d more\n", len(accounts)-len(listed))
+	_, err := fmt.Fprintf(w, "and %d more\n", int(a.AccountCount)-len(listed))
 	return err
 }
 
-var authorisedAccounts = columns[settings.LoginAccount]{
-	{"ACCOUNT", func(a *settings.LoginAccount) any { return a.ExternalID }},
-	{"NAME", func(a *settings.LoginAccount) any { return a.Name }},
-	{"STATE", func(a *settings.LoginAccount) any {
+// loginName is what people call a login.
+func loginName(l *client.Login) string { return table.Plain(cmp.Or(l.Name, l.Login)) }
+
+// Bound prints how many accounts of a login a request has bound.
+func Bound(w io.Writer, b *client.BoundLogin, request *client.BindLoginRequest) error {
+	name := loginName(&b.Login)
+	if b.Bound == 0 {
+		_, err := fmt.Fprintf(w, "There was nothing to bind: each account of %s has or had a game.\n", name)
+		return err
+	}
+	fmt.Fprintf(w, "Bound: %s of %s", plural.Count(int(b.Bound), "account", "accounts"), name)
+	if request.Game != "" {
+		fmt.Fprintf(w, ", %d of them to %s on %s", b.GivenGame, table.Plain(request.Game), request.OS)
+	}
+	_, err := fmt.Fprintln(w, ".")
+	if request.Scope != "" {
+		_, err = fmt.Fprintln(w,
+			"Accounts that it reaches later are pulled too, without a game until they are bound to one.")
+	}
+	return err
+}
+
+var authorisedAccounts = columns[client.LoginAccount]{
+	{"ACCOUNT", func(a *client.LoginAccount) any { return a.ExternalID }},
+	{"NAME", func(a *client.LoginAccount) any { return a.Name }},
+	{"STATE", func(a *client.LoginAccount) any {
 		if a.Bound {
 			return "pulled"
 		}
