@@ -88,7 +88,7 @@ Everybody who reaches the address can control the world: keep it on this machine
 	flags.IntVar(&world.Active, "active", 0,
 		"how many of 100 accounts have running ads, up to 65; 0 for 65; a kept world has its own share")
 	flags.IntVar(&world.AppAccounts, "app-accounts", simulator.AppAccountsDefault,
-		"how many accounts of a platform share an app and its limits, in hundreds; a kept world has its own number")
+		"how many accounts of a platform share an app and its limits, a multiple of 100; a kept world has its own number")
 	flags.BoolVar(&world.Traps, "traps", false,
 		"simulate the traps of real platforms: pages that move, empty mornings, odd answers; GET /_sim/traps counts them")
 	flags.StringVar(&world.DataDir, "data", "",
