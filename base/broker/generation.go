@@ -15,11 +15,12 @@ const (
 	// watchInterval is how often the ends of the held partitions and the number of partitions are checked.
 	watchInterval = 15 * time.Second
 	// commitAgainInterval is how often finished offsets are committed although nothing has moved. A broker that lost a
-	// topic or the group has also lost the commits, and a reader of them would have to wait for the next message.
+	// topic or the group has also lost the commits. Without this, a process that reads them would find none before the
+	// next message.
 	commitAgainInterval = 30 * time.Second
 	// lookupsAtOnce bounds the connections that a generation opens when it begins.
 	lookupsAtOnce = 4
-	// handlerGrace is how long handlers may take to return even if no time is left for a drain.
+	// handlerGrace is the least time in which handlers may return, even if DrainTimeout is shorter.
 	handlerGrace = time.Second
 )
 
@@ -30,13 +31,13 @@ type generation struct {
 	group   *Group
 	kafka   *kafka.Generation
 	shared  map[string]int // partitions by topic, if this member assigned them; otherwise nil
-	lookups chan struct{}
+	lookups chan struct{}  // has a place for each lookup under way
 	work    inFlight
 
 	mu      sync.Mutex
-	parts   map[Position]*partition // the current one for each place; its Offset is zero
-	resets  map[*partition]func()
-	suspect map[*partition]bool // seemed to be beyond the end of its log at the last check
+	parts   map[Position]*partition // the current one of each topic and number; a key's Offset is zero
+	resets  map[*partition]func()   // stop its reading; see onReset
+	suspect map[*partition]bool     // its position was above the end of its log at the last check
 }
 
 func newGeneration(g *Group, kg *kafka.Generation, shared map[string]int) *generation {
@@ -49,13 +50,13 @@ func newGeneration(g *Group, kg *kafka.Generation, shared map[string]int) *gener
 	}
 }
 
-// run works until ended ends or the topics have got more partitions, and returns when everything is released. Its
-// return ends the membership of this generation, so nothing else may be started in the library's generation.
+// run works until ended is done or a topic has new partitions, and returns when everything is released. The library
+// ends the generation when a function that was started in it returns, so run must be the only one.
 func (g *generation) run(ended context.Context) {
 	g.client.metrics.began(g)
 	defer g.client.metrics.ended(g)
-	// The library's context is no parent of the handlers' context: work must be able to end in order, and with a cause
-	// that callers know.
+	// The handlers' context does not end with the library's: work must be able to end in order, and with a cause that
+	// callers know.
 	ctx, revoke := context.WithCancelCause(context.WithoutCancel(ended))
 	defer revoke(nil)
 
@@ -83,7 +84,7 @@ func (g *generation) assigned() []Assignment {
 	var out []Assignment
 	for topic, partitions := range g.kafka.Assignments {
 		for _, p := range partitions {
-			// A negative offset is the library's mark for the first one, if nothing is committed.
+			// If nothing is committed, the library's offset is negative: it stands for the log's first one.
 			committed := max(p.Offset, -1)
 			out = append(out, Assignment{
 				Topic: topic, Partition: p.ID, Committed: committed, Reach: max(committed, 0) + int64(g.group.cfg.Span),
@@ -93,7 +94,8 @@ func (g *generation) assigned() []Assignment {
 	return out
 }
 
-// commitUntil commits what is finished, repeatedly.
+// commitUntil commits finished offsets each CommitInterval, and all of them again each commitAgainInterval. It returns
+// when ended or more is closed.
 func (g *generation) commitUntil(ended, more <-chan struct{}) {
 	ticker := time.NewTicker(g.client.cfg.CommitInterval)
 	defer ticker.Stop()
@@ -106,7 +108,7 @@ func (g *generation) commitUntil(ended, more <-chan struct{}) {
 		case <-more:
 			return
 		case <-again.C:
-			for _, p := range g.held() {
+			for _, p := range g.held() { // The next commit includes all of them.
 				p.wasCommitted(-1)
 			}
 		case <-ticker.C:
@@ -115,11 +117,11 @@ func (g *generation) commitUntil(ended, more <-chan struct{}) {
 	}
 }
 
-// release ends the generation while the broker still accepts its commits. First it commits what is finished, so that
-// this is safe in any case. Then work in flight may finish, and is committed too. After this function the broker
-// refuses commits of this generation. It returns whether all work has ended.
+// release ends the generation while the broker still accepts its commits. First it commits the finished offsets, so
+// that no slow work can delay that. Then it waits up to DrainTimeout for the work in flight, and commits that too.
+// After this function the broker refuses commits of this generation. inOrder is whether all work has ended.
 func (g *generation) release(loops *sync.WaitGroup) (inOrder bool) {
-	// The time counts from here, also during a slow commit, as the session's time does.
+	// The times begin before the first commit: the session's time runs too while that commit is slow.
 	drain := time.NewTimer(g.client.cfg.DrainTimeout)
 	defer drain.Stop()
 	handlers := time.NewTimer(max(g.client.cfg.DrainTimeout, handlerGrace))
@@ -147,8 +149,8 @@ func (g *generation) release(loops *sync.WaitGroup) (inOrder bool) {
 	return left == 0
 }
 
-// commit commits what has moved, in one request. Only the goroutine of run calls it: two concurrent commits could
-// overtake each other and move an offset back.
+// commit commits the offsets that differ from the committed ones, in one request. Only the goroutine of run may call
+// it: of two concurrent commits the older could arrive last and move an offset back.
 func (g *generation) commit() {
 	offsets := make(map[string]map[int]int64)
 	moved := make(map[*partition]int64)
@@ -182,7 +184,7 @@ func (g *generation) commit() {
 	}
 }
 
-// hold makes p the current partition for its place, and returns it.
+// hold makes p the current partition of its topic and number, and returns p.
 func (g *generation) hold(p *partition) *partition {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -200,7 +202,7 @@ func (g *generation) held() []*partition {
 	return out
 }
 
-// onReset registers what ends the reading of p when its log was replaced. The result unregisters it.
+// onReset registers stop, which watchEnds calls when p's log was replaced. The returned function unregisters it.
 func (g *generation) onReset(p *partition, stop func()) func() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -237,8 +239,9 @@ func (g *generation) watch(ctx context.Context, more chan<- struct{}) {
 	}
 }
 
-// watchEnds reads the positions first and the ends after them, so a position beyond a later end can only mean another
-// log. Two such checks in a row are taken as proof.
+// watchEnds notes the ends of the held partitions' logs, and stops the reading of a partition whose log was replaced.
+// It reads the positions before the ends, so only in another log can the position be above the end. Two such checks in
+// a row are taken as proof.
 func (g *generation) watchEnds(ctx context.Context) error {
 	held := g.held()
 	positions := make([]int64, len(held))
@@ -268,8 +271,8 @@ func (g *generation) watchEnds(ctx context.Context) error {
 	return nil
 }
 
-// grown reports whether partitions exist that no member was given. Only the member that assigned them can know: the
-// others do not know the number at that time.
+// grown reports whether partitions exist that no member was given. Only the member that made the assignment can find
+// out: the others do not know how many partitions were assigned.
 func (g *generation) grown(ctx context.Context) (bool, error) {
 	if g.shared == nil {
 		return false, nil

@@ -14,18 +14,18 @@ import (
 	"unicode/utf8"
 )
 
-// Values is a list of rows for a statement. Columns that are equal in all rows are kept apart, because most of a
-// statement's cost is reading its list: such a column is a value of the statement, and no column of the list.
+// Values is a list of rows for a statement. A column with one value in all rows is not written into the list: it
+// becomes an argument of the statement, because reading the list is most of a statement's cost.
 type Values struct {
-	Rows    int
-	whole   []string // columns that are always in the list
-	json    bool     // the list may be one JSON text
-	columns []column
-	same    map[string]any // by column
-	last    column
+	Rows         int
+	listedAlways []string // columns that are in the list even if they are constant
+	json         bool     // the list may be one JSON text
+	columns      []column
+	constants    map[string]any // the values of the columns that are not in the list, by name
+	last         column         // the column that was added last
 }
 
-// column is one column of a list. One of the functions returns its value in a row.
+// column is one column of a list. Exactly one of its functions is set, and returns the column's value in a row.
 type column struct {
 	name string
 	int  func(row int) int64
@@ -33,27 +33,28 @@ type column struct {
 	time func(row int) Time
 	any  func(row int) any
 
-	width int  // of a text, in bytes
+	width int  // the length of the longest text, in bytes
 	since Time // a time is written as the milliseconds since this one
 }
 
-// NewValues returns a list of rows, at least one, for a statement that joins them to a table by a key. Add its
-// columns one by one. It is for the tables of subtasks: if the server can read a list as JSON, its texts have the
-// collation utf8mb4_bin.
+// NewValues returns a list of rows, at least one, for a statement that joins them to a table by the columns of key. Add
+// all columns before In and List. Join its texts only to columns with the collation utf8mb4_bin, as those of the tables
+// of subtasks: the server may read the list as JSON, and its texts then have that collation.
 func (d *DB) NewValues(rows int, key ...string) *Values {
-	v := &Values{Rows: rows, same: map[string]any{}, json: d.readsJSON()}
+	v := &Values{Rows: rows, constants: map[string]any{}, json: d.readsJSON()}
 	if d.dialect == SQLiteDialect {
 		// If a part of the key is constant, SQLite prefers to search by it, and scans the whole list for each row that has
 		// it.
-		v.whole = key
+		v.listedAlways = key
 	}
 	return v
 }
 
-// ValuesOf returns a list of given rows.
+// ValuesOf returns a list of the given rows, at least one, whose values are in the order of columns. It fits every
+// table, because it is never JSON.
 func (d *DB) ValuesOf(columns, key []string, rows [][]any) *Values {
 	v := d.NewValues(len(rows), key...)
-	v.json = false // Nothing is known of the table.
+	v.json = false // The collations of the table's columns are not known.
 	for c, name := range columns {
 		v.add(column{name: name, any: func(row int) any { return rows[row][c] }}, allSame(rows, c))
 	}
@@ -77,7 +78,8 @@ func (v *Values) Texts(name string, of func(row int) string) {
 	for i := 0; i < v.Rows && v.json && !same; i++ {
 		text := of(i)
 		c.width = max(c.width, len(text))
-		v.json = len(text) <= jsonTextMax && utf8.ValidString(text) // The database refuses what is not a text.
+		// Invalid UTF-8 stays as it is, so that the database refuses it. JSON would replace it.
+		v.json = len(text) <= jsonTextMax && utf8.ValidString(text)
 	}
 	v.add(c, same)
 }
@@ -93,17 +95,18 @@ func (v *Values) Times(name string, of func(row int) Time) {
 
 func (v *Values) add(c column, same bool) {
 	v.last = c
-	if same && !slices.Contains(v.whole, c.name) {
-		v.same[c.name] = c.value(0)
+	if same && !slices.Contains(v.listedAlways, c.name) {
+		v.constants[c.name] = c.value(0)
 		return
 	}
 	v.columns = append(v.columns, c)
 }
 
-// listed returns the list's columns, at least one.
+// listed returns the list's columns. A list needs one: if all columns are constant, the last one is put into it, and
+// the list is not JSON.
 func (v *Values) listed() []column {
 	if len(v.columns) == 0 {
-		delete(v.same, v.last.name)
+		delete(v.constants, v.last.name)
 		v.columns, v.json = []column{v.last}, false
 	}
 	return v.columns
@@ -132,7 +135,8 @@ func equal[T comparable](rows int, of func(row int) T) bool {
 	return true
 }
 
-// allSame reports whether all rows have the same value in a column, as far as a cheap comparison shows.
+// allSame reports whether all rows have the same value in a column. It compares only strings, whole numbers and Times;
+// other values count as different.
 func allSame(rows [][]any, column int) bool {
 	first := rows[0][column]
 	switch first.(type) {
@@ -148,13 +152,15 @@ func allSame(rows [][]any, column int) bool {
 	return true
 }
 
+// ofList matches a column of the list in an expression: statements call the list o.
 var ofList = regexp.MustCompile(`\bo\.([a-z_]+)`)
 
-// In returns an expression on the list's rows, called o, with the constant columns replaced by their values.
+// In completes an SQL expression in which o.name stands for a column of v: a constant column becomes a placeholder, and
+// a time in JSON is converted back. args are the values of the placeholders.
 func (v *Values) In(expression string) (sql string, args []any) {
 	listed := v.listed()
 	sql = ofList.ReplaceAllStringFunc(expression, func(name string) string {
-		if value, same := v.same[name[len("o."):]]; same {
+		if value, same := v.constants[name[len("o."):]]; same {
 			args = append(args, value)
 			return "?"
 		}
@@ -168,7 +174,7 @@ func (v *Values) In(expression string) (sql string, args []any) {
 	return sql, args
 }
 
-// List returns the table of v's rows, with its arguments.
+// List returns the derived table of v's rows without the constant columns, and its arguments.
 func (d *DB) List(v *Values) (sql string, args []any) {
 	listed := v.listed()
 	if v.json {
@@ -187,7 +193,7 @@ func (d *DB) List(v *Values) (sql string, args []any) {
 	return ValueList(d, names, v.Rows), args
 }
 
-// jsonTextMax is the longest text of a list that is written as JSON.
+// jsonTextMax is the length in bytes of the longest text in a list that is written as JSON.
 const jsonTextMax = 2048
 
 // jsonTable returns the table of a JSON array of rows, each an array of its columns. A server reads it in two thirds
@@ -201,7 +207,7 @@ func jsonTable(columns []column) string {
 		}
 		kind := "BIGINT"
 		if c.text != nil {
-			// The width is a power of two, so that the same text is repeated.
+			// The width is a power of two, so that most lists have the same statement text.
 			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
 				max(16, 1<<bits.Len(uint(max(c.width-1, 0)))))
 		}
@@ -249,7 +255,7 @@ func (c column) appendJSON(b []byte, row int) []byte {
 func appendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(text) // A string is never refused.
+			quoted, _ := json.Marshal(text) // Strings can always be encoded.
 			return append(b, quoted...)
 		}
 	}
@@ -258,14 +264,14 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// jsonProbe returns a query, and its result on a server that reads lists as JSON exactly.
+// jsonProbe returns a query, and its result on a server that reads a list in JSON without changing a value.
 func jsonProbe() (query string, args []driver.NamedValue, want []string) {
 	numbers := []int64{math.MinInt64, -1, 0, math.MaxInt64}
 	texts := []string{"", `"a\`, " 'é\n ", "\U0001f600\x00z"}
 	first := time.Date(2026, 11, 21, 23, 59, 59, 999e6, time.UTC)
 	times := []Time{{}, At(first), At(first.Add(time.Millisecond)), At(first.AddDate(-1, 0, 0))}
 	shown := []string{"", "2026-11-21 23:59:59.999", "2026-11-22 00:00:00.000", "2025-11-21 23:59:59.999"}
-	v := &Values{Rows: len(numbers), json: true, same: map[string]any{}}
+	v := &Values{Rows: len(numbers), json: true, constants: map[string]any{}}
 	v.Ints("number", func(row int) int64 { return numbers[row] })
 	v.Texts("word", func(row int) string { return texts[row] })
 	v.Times("moment", func(row int) Time { return times[row] })

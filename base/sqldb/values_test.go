@@ -120,7 +120,7 @@ func TestValues_ListsThatDoNotFitJSONAreChains(t *testing.T) {
 		"invalid UTF-8":              {"a", "\xff"},
 		"a list with a single value": {"a", "a"},
 	} {
-		v := &Values{Rows: len(texts), json: true, same: map[string]any{}}
+		v := &Values{Rows: len(texts), json: true, constants: map[string]any{}}
 		v.Texts("word", func(i int) string { return texts[i] })
 		v.listed()
 		require.False(t, v.json, name)
