@@ -26,10 +26,10 @@ type assetRow struct {
 // mapAssets brings creative_asset in line with the assets of the pull's creatives. An asset that a creative no longer
 // shows stays, with the moment of the pull that found it removed. Then it copies signatures from the assets' own
 // tables, where the pull has changed creatives or assets.
-func mapAssets(d *sqldb.DB, tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) error {
+func mapAssets(d *sqldb.DB, tx *gorm.DB, w ObjectWrite, now time.Time, stored map[string]*existingObject) error {
 	var mapped []*ObjectRow
 	for i := range w.Rows {
-		if row := &w.Rows[i]; w.MapsAssets && row.Assets != nil && w.mustWrite(row, have[row.Object]) {
+		if row := &w.Rows[i]; w.MapsAssets && row.Assets != nil && w.mustWrite(row, stored[row.Object]) {
 			mapped = append(mapped, row)
 		}
 	}
@@ -54,7 +54,7 @@ func mapAssets(d *sqldb.DB, tx *gorm.DB, w ObjectWrite, now time.Time, have map[
 			return err
 		}
 	}
-	outdated := w.signaturesOf(have)
+	outdated := w.signaturesOf(stored)
 	for _, kind := range slices.Sorted(maps.Keys(w.AssetTables)) {
 		if err := updateSignatures(d, tx, w.AccountID, kind, w.AssetTables[kind], outdated); err != nil {
 			return err
@@ -77,13 +77,13 @@ type signatureRows struct {
 
 // signaturesOf returns the rows whose signatures a write may have changed: those of its changed creatives' assets, or
 // of its changed assets.
-func (w *ObjectWrite) signaturesOf(have map[string]*existingObject) signatureRows {
+func (w *ObjectWrite) signaturesOf(stored map[string]*existingObject) signatureRows {
 	of := signatureRows{column: "creative_id", all: w.Full}
 	if w.MappedBy != "" {
 		of.column = "asset_id"
 	}
 	for i := range w.Rows {
-		if row := &w.Rows[i]; !of.all && w.mustWrite(row, have[row.Object]) {
+		if row := &w.Rows[i]; !of.all && w.mustWrite(row, stored[row.Object]) {
 			of.ids = append(of.ids, row.Object)
 		}
 	}

@@ -45,14 +45,14 @@ var changeTable = sqldb.Table{
 
 // fieldChanges returns the differences between the pull and the stored objects, as rows of config_change. The objects
 // of a level's first pull are not changes.
-func (w *ObjectWrite) fieldChanges(now time.Time, have map[string]*existingObject, first bool) [][]any {
+func (w *ObjectWrite) fieldChanges(now time.Time, stored map[string]*existingObject, first bool) [][]any {
 	var rows [][]any
 	add := func(object, field, before, after string) {
 		rows = append(rows, w.changeRow(now, object, field, before, after))
 	}
 	for i := range w.Rows {
 		row := &w.Rows[i]
-		e := have[row.Object]
+		e := stored[row.Object]
 		if e == nil {
 			if name, err := json.Marshal(row.Name); err == nil && !first {
 				add(row.Object, FieldCreated, "", string(name))

@@ -73,11 +73,11 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if w.Latest.IsZero() {
 			w.Latest = now.Add(clockError)
 		}
-		have, err := readObjects(tx, w)
+		stored, err := readObjects(tx, w)
 		if err != nil {
 			return nil, err
 		}
-		rows, names, highWater := w.changes(now, have)
+		rows, names, highWater := w.changes(now, stored)
 		written = len(rows)
 		if err := s.Data.Upsert(tx, sqldb.UpsertOf(w.Raw), rows); err != nil {
 			return nil, err
@@ -86,12 +86,12 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 			Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
 			return nil, err
 		}
-		changes := w.fieldChanges(now, have, locked.before[0].CompleteVersion == 0)
+		changes := w.fieldChanges(now, stored, locked.before[0].CompleteVersion == 0)
 		if w.Full {
-			suspect = w.JudgeRows.judge(len(w.Rows), countLive(have), w.Confirmed)
+			suspect = w.JudgeRows.judge(len(w.Rows), countLive(stored), w.Confirmed)
 		}
 		if w.Full && suspect == "" {
-			gone, err := markDeleted(tx, w, now, have)
+			gone, err := markDeleted(tx, w, now, stored)
 			if err != nil {
 				return nil, err
 			}
@@ -103,10 +103,10 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err := s.Data.Upsert(tx, changeTable, changes); err != nil {
 			return nil, err
 		}
-		if err := mapAssets(s.Data, tx, w, now, have); err != nil {
+		if err := mapAssets(s.Data, tx, w, now, stored); err != nil {
 			return nil, err
 		}
-		if len(names) > 0 || w.hasNewObjects(have) {
+		if len(names) > 0 || w.hasNewObjects(stored) {
 			if err := widemark.Days(s.Data, tx, w.Media, w.AccountID, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
 				return nil, err
 			}
@@ -164,9 +164,9 @@ type existingObject struct {
 }
 
 // countLive counts the objects that are not marked deleted.
-func countLive(have map[string]*existingObject) int {
+func countLive(stored map[string]*existingObject) int {
 	live := 0
-	for _, e := range have {
+	for _, e := range stored {
 		if e.deleted.IsZero() {
 			live++
 		}
@@ -176,7 +176,7 @@ func countLive(have map[string]*existingObject) int {
 
 // readObjects returns the stored objects of the account by their ids, with their newest names.
 func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error) {
-	have := map[string]*existingObject{}
+	stored := map[string]*existingObject{}
 	rows, err := tx.Raw("SELECT object_id, row_json, deleted_at FROM "+w.Raw.Name+" WHERE account_id = ?",
 		w.AccountID).Rows()
 	if err != nil {
@@ -189,7 +189,7 @@ func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error)
 		if err := rows.Scan(&id, &e.json, &e.deleted); err != nil {
 			return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 		}
-		have[id] = &e
+		stored[id] = &e
 	}
 	if err := sqldb.FirstError(rows.Err(), rows.Close()); err != nil {
 		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
@@ -208,22 +208,22 @@ func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error)
 		if err := rows.Scan(&id, &name, &since); err != nil {
 			return nil, fmt.Errorf("read object_name: %w", err)
 		}
-		if e := have[id]; e != nil {
+		if e := stored[id]; e != nil {
 			e.name, e.named = name, since
 		}
 	}
-	return have, rows.Err()
+	return stored, rows.Err()
 }
 
 // changes returns the rows to write, the names to add, and the newest modification up to Latest, in Unix seconds. It
 // sets seen in the stored objects that the pull has.
-func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (rows, names [][]any, highWater int64) {
+func (w *ObjectWrite) changes(now time.Time, stored map[string]*existingObject) (rows, names [][]any, highWater int64) {
 	for i := range w.Rows {
 		row := &w.Rows[i]
 		if !row.Modified.IsZero() && !row.Modified.After(w.Latest) {
 			highWater = max(highWater, row.Modified.Unix())
 		}
-		e := have[row.Object]
+		e := stored[row.Object]
 		if e != nil {
 			e.seen = true
 		}
@@ -251,8 +251,8 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 }
 
 // hasNewObjects reports whether the pull saw an object for the first time.
-func (w *ObjectWrite) hasNewObjects(have map[string]*existingObject) bool {
-	return slices.ContainsFunc(w.Rows, func(r ObjectRow) bool { return have[r.Object] == nil })
+func (w *ObjectWrite) hasNewObjects(stored map[string]*existingObject) bool {
+	return slices.ContainsFunc(w.Rows, func(r ObjectRow) bool { return stored[r.Object] == nil })
 }
 
 // mustWrite reports whether a row must be written. A full pull writes all rows. A pull of changes writes objects that
@@ -262,9 +262,9 @@ func (w *ObjectWrite) mustWrite(row *ObjectRow, e *existingObject) bool {
 }
 
 // markDeleted marks the stored objects that are not seen as deleted, and returns their ids. Call it after changes.
-func markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) ([]string, error) {
+func markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, stored map[string]*existingObject) ([]string, error) {
 	var gone []string
-	for id, e := range have {
+	for id, e := range stored {
 		if !e.seen && e.deleted.IsZero() {
 			gone = append(gone, id)
 		}
