@@ -22,7 +22,7 @@ import (
 )
 
 // Many accounts stop spending on the first day of a month. No other figures contradict them.
-func TestJudge_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
+func TestRule_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 	t.Parallel()
 	levels := []results.ReportLevel{
 		{Report: "report_daily", Level: "account"}, {Report: "report_hourly", Level: "account"},
@@ -52,29 +52,30 @@ func TestRule_WhatAnAnswerMayLack(t *testing.T) {
 		name    string
 		after   time.Duration // since the day's end
 		answer  results.Answer
-		other   int64
+		other   int64 // the cost by hours; 0 = not pulled
 		suspect string
 	}{
-		{name: "nothing", answer: results.Answer{Cost: 100, Rows: 2, Stored: 100}},
+		{name: "lacks nothing", answer: results.Answer{Cost: 100, Rows: 2, Stored: 100}},
 		{name: "no rows, as before", answer: results.Answer{}},
-		{name: "all rows", answer: results.Answer{Stored: 100, LostCost: 100, LostRows: 3},
+		{name: "lacks all rows", answer: results.Answer{Stored: 100, LostCost: 100, LostRows: 3},
 			suspect: "lacks 3 of the earlier rows, with 100.00 of CNY 100.00"},
-		{name: "rows that had 5 % of the cost", answer: results.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5,
+		{name: "lacks rows that had 5 % of the cost", answer: results.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5,
 			LostRows: 1}},
-		{name: "rows that had 6 % of the cost", answer: results.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6,
+		{name: "lacks rows that had 6 % of the cost", answer: results.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6,
 			LostRows: 1}, suspect: "lacks 1 of the earlier rows"},
 		{name: "less in the same rows", answer: results.Answer{Cost: 10, Rows: 1, Stored: 100}},
-		{name: "10 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 90, Rows: 1}, other: 100},
-		{name: "11 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 89, Rows: 1}, other: 100,
+		{name: "10 % below another level", after: 2 * time.Hour, answer: results.Answer{Cost: 90, Rows: 1}, other: 100},
+		{name: "11 % below another level", after: 2 * time.Hour, answer: results.Answer{Cost: 89, Rows: 1}, other: 100,
 			suspect: "report_hourly by account of the same day has 100.00"},
-		{name: "half of another level at first", after: time.Hour, answer: results.Answer{Cost: 50, Rows: 1}, other: 100},
-		{name: "more than half of another level at first", after: time.Hour, answer: results.Answer{Cost: 49, Rows: 1},
-			other: 100, suspect: "report_hourly by account"},
+		{name: "half of another level soon after the day", after: time.Hour, answer: results.Answer{Cost: 50, Rows: 1},
+			other: 100},
+		{name: "more than half below another level soon after the day", after: time.Hour,
+			answer: results.Answer{Cost: 49, Rows: 1}, other: 100, suspect: "report_hourly by account"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a := &c.answer
-			a.ReportLevel, a.Day, a.Currency = results.ReportLevel{Report: "report_daily", Level: "account"}, today, "CNY"
+			a.ReportLevel, a.Day, a.Currency = results.ReportLevel{Report: "report_daily", Level: "account"}, judgedDay, "CNY"
 			a.Cost, a.Stored, a.LostCost = a.Cost*unit, a.Stored*unit, a.LostCost*unit
 			var others []results.Figure
 			if c.other > 0 {
@@ -111,13 +112,13 @@ func TestRule_WhatIsComparedWithOtherFigures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.answer.Day = today
+			c.answer.Day = judgedDay
 			require.Equal(t, c.compared, (&rule{now: c.now, zone: time.UTC}).compares(&c.answer))
 		})
 	}
 }
 
-func TestRule_AnEmptyAnswer(t *testing.T) {
+func TestLacksAll_OnlyAnEmptyAnswerIsSuspect(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, lacksAllRows(0, 0))
 	require.Empty(t, lacksAllRows(1, 3))
@@ -127,10 +128,10 @@ func TestRule_AnEmptyAnswer(t *testing.T) {
 	require.NotEmpty(t, lacksAllObjects(0, 3))
 }
 
-// today is the day to judge.
-const today = day.Day("2026-11-21")
+// judgedDay is the day whose figures are pulled, mostly on the day after it.
+const judgedDay = day.Day("2026-11-21")
 
-// judged is a store that compares answers with all reports and levels.
+// judged is a test with a store. The rule judges each answer that is written into it.
 type judged struct {
 	*testing.T
 	*store.Store
@@ -147,9 +148,9 @@ func newJudged(t *testing.T) *judged {
 	return &judged{T: t, Store: s, zone: zone}
 }
 
-// at returns a time of the day after today.
+// at returns a time, such as "09:00", of the day after judgedDay.
 func (j *judged) at(clock string) time.Time {
-	at, err := time.ParseInLocation("2006-01-02 15:04", today.Add(1).String()+" "+clock, j.zone)
+	at, err := time.ParseInLocation("2006-01-02 15:04", judgedDay.Add(1).String()+" "+clock, j.zone)
 	require.NoError(j, err)
 	return at
 }
@@ -173,10 +174,10 @@ func (j *judged) claim(account int64, of results.ReportLevel, now time.Time, day
 	return claim
 }
 
-// write returns the write of an answer with one row of some yuan, or without a row for 0.
+// write returns what to write for an answer about judgedDay: one row with a cost in yuan, or no row if yuan is 0.
 func (j *judged) write(account int64, of results.ReportLevel, now time.Time, yuan int64) results.ReportWrite {
 	w := results.ReportWrite{
-		Claim: j.claim(account, of, now, today), Raw: dailyTable, Currency: "CNY", Zone: j.zone.String(), Whole: true,
+		Claim: j.claim(account, of, now, judgedDay), Raw: dailyTable, Currency: "CNY", Zone: j.zone.String(), Whole: true,
 		DirtySummary: true,
 		Judging:      j.puller(now).judgeReport(media.Account{Zone: j.zone}, media.Report{}),
 	}
@@ -184,35 +185,37 @@ func (j *judged) write(account int64, of results.ReportLevel, now time.Time, yua
 		w.Raw = hourlyTable
 	}
 	if yuan > 0 {
-		row := results.ReportRow{Day: today, Object: "1", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}
+		row := results.ReportRow{Day: judgedDay, Object: "1", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}
 		row.Metrics.Set(metric.Index("cost"), yuan*1_000_000)
 		w.Rows = []results.ReportRow{row}
 	}
 	return w
 }
 
-// words parses "daily adgroup" into a report and level.
-func words(of string) results.ReportLevel {
+// reportLevel parses "daily adgroup" into a report and level.
+func reportLevel(of string) results.ReportLevel {
 	report, level, _ := strings.Cut(of, " ")
 	return results.ReportLevel{Report: "report_" + report, Level: level}
 }
 
+// pull writes the answer of a pull for account 7 at a time. of is a report and level, such as "daily adgroup".
 func (j *judged) pull(of, clock string, yuan int64) results.ReportResult {
-	result, err := j.WriteReport(j.Context(), j.write(7, words(of), j.at(clock), yuan))
+	result, err := j.WriteReport(j.Context(), j.write(7, reportLevel(of), j.at(clock), yuan))
 	require.NoError(j, err)
 	return result
 }
 
+// flow writes the cash flow of account 7, pulled at a time.
 func (j *judged) flow(clock string, yuan int64) results.ReportResult {
 	now := j.at(clock)
 	w := results.FundWrite{
-		Claim: j.claim(7, results.ReportLevel{Report: "fund_daily", Level: "account"}, now, today), Raw: fundDailyTable,
+		Claim: j.claim(7, results.ReportLevel{Report: "fund_daily", Level: "account"}, now, judgedDay), Raw: fundDailyTable,
 		Currency: "CNY", Zone: j.zone.String(), Whole: true,
 		JudgeRows: lacksAllRows, Judging: j.puller(now).judgeFlow(media.Account{Zone: j.zone}),
 	}
 	if yuan > 0 {
-		w.Rows = []results.FundRow{{Day: today, FundType: "ALL", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}}
-		sum := results.FundSum{Day: today, Row: fund.Row{Kind: fund.Total}}
+		w.Rows = []results.FundRow{{Day: judgedDay, FundType: "ALL", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}}
+		sum := results.FundSum{Day: judgedDay, Row: fund.Row{Kind: fund.Total}}
 		sum.Values[fund.Paid] = fund.Of(yuan * 1_000_000)
 		w.Sums = append(w.Sums, sum)
 	}
@@ -223,7 +226,7 @@ func (j *judged) flow(clock string, yuan int64) results.ReportResult {
 
 // states returns the day's coverage states by "daily account".
 func (j *judged) states() map[string]string {
-	all, err := j.ReadCoverage(j.Context(), 7, today, today)
+	all, err := j.ReadCoverage(j.Context(), 7, judgedDay, judgedDay)
 	require.NoError(j, err)
 	states := map[string]string{}
 	for _, c := range all {
@@ -232,8 +235,9 @@ func (j *judged) states() map[string]string {
 	return states
 }
 
+// cost returns the stored cost of account 7 in yuan.
 func (j *judged) cost(of string) int64 {
-	l, sum := words(of), int64(0)
+	l, sum := reportLevel(of), int64(0)
 	require.NoError(j, j.Data.Writer(j.Context()).Raw("SELECT CAST(COALESCE(SUM(cost), 0) AS SIGNED) FROM "+l.Report+
 		" WHERE account_id = 7 AND level = ?", l.Level).Row().Scan(&sum))
 	return sum / 1_000_000
@@ -242,52 +246,52 @@ func (j *judged) cost(of string) int64 {
 func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name           string
-		stored         string // what was pulled before, at 00:10
-		has            int64
-		answers        string
-		clock          string
-		yuan           int64
-		suspect, after string
+		name       string
+		stored     string // what was pulled before, at 00:10
+		storedYuan int64  // its cost
+		pulled     string // what is pulled at clock
+		clock      string
+		yuan       int64 // its cost
+		suspect    string
 	}{
-		{name: "no rows, but hours with spend", stored: "hourly account", has: 452_388, answers: "daily account",
+		{name: "no rows, but hours with spend", stored: "hourly account", storedYuan: 452_388, pulled: "daily account",
 			clock: "05:00", suspect: "report_hourly by account of the same day has 452388.00"},
-		{name: "no rows of hours, but a day with spend", stored: "daily account", has: 100, answers: "hourly account",
+		{name: "no rows of hours, but a day with spend", stored: "daily account", storedYuan: 100, pulled: "hourly account",
 			clock: "05:00", suspect: "report_daily by account"},
-		{name: "no ad groups, but an account with spend", stored: "daily account", has: 100, answers: "daily adgroup",
+		{name: "no ad groups, but an account with spend", stored: "daily account", storedYuan: 100, pulled: "daily adgroup",
 			clock: "05:00", suspect: "report_daily by account"},
-		{name: "an account without spend, but ad groups with spend", stored: "daily adgroup", has: 100,
-			answers: "daily account", clock: "09:00", suspect: "report_daily by adgroup"},
-		{name: "no hours of ad groups, but days of campaigns", stored: "daily campaign", has: 100,
-			answers: "hourly adgroup", clock: "09:00", suspect: "report_daily by campaign"},
-		{name: "too few", stored: "hourly account", has: 452_388, answers: "daily account", clock: "05:00", yuan: 372_749,
-			suspect: "has CNY 372749.00, and report_hourly"},
-		{name: "a little less, as figures fall", stored: "hourly account", has: 100, answers: "daily account", clock: "09:00",
-			yuan: 91},
-		{name: "the same", stored: "hourly account", has: 100, answers: "daily account", clock: "09:00", yuan: 100},
-		{name: "a level that lags behind just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup",
-			clock: "00:20", yuan: 80},
-		{name: "no rows just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup", clock: "00:20",
-			suspect: "report_hourly"},
-		{name: "nothing was spent", stored: "hourly account", answers: "daily account", clock: "05:00"},
+		{name: "an account without spend, but ad groups with spend", stored: "daily adgroup", storedYuan: 100,
+			pulled: "daily account", clock: "09:00", suspect: "report_daily by adgroup"},
+		{name: "no hours of ad groups, but days of campaigns", stored: "daily campaign", storedYuan: 100,
+			pulled: "hourly adgroup", clock: "09:00", suspect: "report_daily by campaign"},
+		{name: "less than the hours", stored: "hourly account", storedYuan: 452_388, pulled: "daily account", clock: "05:00",
+			yuan: 372_749, suspect: "has CNY 372749.00, and report_hourly"},
+		{name: "a little less, as after a refund", stored: "hourly account", storedYuan: 100, pulled: "daily account",
+			clock: "09:00", yuan: 91},
+		{name: "the same", stored: "hourly account", storedYuan: 100, pulled: "daily account", clock: "09:00", yuan: 100},
+		{name: "a level that lags behind just after midnight", stored: "hourly account", storedYuan: 100,
+			pulled: "daily adgroup", clock: "00:20", yuan: 80},
+		{name: "no rows just after midnight", stored: "hourly account", storedYuan: 100, pulled: "daily adgroup",
+			clock: "00:20", suspect: "report_hourly"},
+		{name: "nothing was spent", stored: "hourly account", pulled: "daily account", clock: "05:00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			j := newJudged(t)
-			require.Empty(t, j.pull(c.stored, "00:10", c.has).Suspect)
-			result := j.pull(c.answers, c.clock, c.yuan)
+			require.Empty(t, j.pull(c.stored, "00:10", c.storedYuan).Suspect)
+			result := j.pull(c.pulled, c.clock, c.yuan)
 			if c.suspect == "" {
 				require.Empty(t, result.Suspect, result.Why)
-				require.Equal(t, map[string]string{c.stored: "complete", c.answers: "complete"}, j.states())
+				require.Equal(t, map[string]string{c.stored: "complete", c.pulled: "complete"}, j.states())
 				return
 			}
-			require.Equal(t, []day.Day{today}, result.Suspect)
+			require.Equal(t, []day.Day{judgedDay}, result.Suspect)
 			require.Contains(t, result.Why, c.suspect)
-			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "suspect"}, j.states(),
+			require.Equal(t, map[string]string{c.stored: "complete", c.pulled: "suspect"}, j.states(),
 				"the stored figures are not in doubt")
-			require.Equal(t, c.has, j.cost(c.stored))
-			require.Empty(t, j.pull(c.answers, "12:30", c.has).Suspect, "the whole answer is believed")
-			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "complete"}, j.states())
+			require.Equal(t, c.storedYuan, j.cost(c.stored))
+			require.Empty(t, j.pull(c.pulled, "12:30", c.storedYuan).Suspect, "an answer that lacks nothing is believed")
+			require.Equal(t, map[string]string{c.stored: "complete", c.pulled: "complete"}, j.states())
 		})
 	}
 }
@@ -336,7 +340,7 @@ func TestWriteReport_FiguresPulledDuringTheDayAreNoContradiction(t *testing.T) {
 	evening := j.at("00:00").Add(-4 * time.Hour)
 	for _, yuan := range []int64{0, 60} { // Figures of the present day are not compared.
 		for _, of := range []string{"daily account", "hourly account"} {
-			_, err := j.WriteReport(t.Context(), j.write(7, words(of), evening, yuan))
+			_, err := j.WriteReport(t.Context(), j.write(7, reportLevel(of), evening, yuan))
 			require.NoError(t, err)
 			yuan += 30
 		}
@@ -373,9 +377,9 @@ func TestWriteReport_WhatTwoLevelsRepeatAfterNoonIsBelieved(t *testing.T) {
 	require.NotEmpty(t, j.pull("daily account", "15:00", 0).Suspect, "a later zero is judged from the start")
 }
 
-// One level's answer that no other level repeats is not believed. When it is repeated, the other levels are pulled
-// again.
-func TestWriteReport_ARepeatedAnswerHasOthersPulledAgain(t *testing.T) {
+// An answer that only one level repeats is not believed. Its repetition makes the levels that contradict it suspect, so
+// that they are pulled again.
+func TestWriteReport_ARepeatedAnswerMakesContradictingLevelsSuspect(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
 	j.pull("hourly account", "02:30", 100)
@@ -386,7 +390,7 @@ func TestWriteReport_ARepeatedAnswerHasOthersPulledAgain(t *testing.T) {
 	require.Len(t, result.Doubts, 1)
 	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "suspect"}, j.states())
 	require.Empty(t, j.pull("hourly account", "13:10", 100).Suspect, "it repeats its answer")
-	require.Empty(t, j.pull("daily account", "14:10", 50).Doubts, "it was pulled since")
+	require.Empty(t, j.pull("daily account", "14:10", 50).Doubts, "the hours were pulled again since")
 	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "complete"}, j.states())
 }
 
@@ -396,7 +400,7 @@ func TestWriteReport_AConfirmedAnswerStaysBelieved(t *testing.T) {
 	j.pull("hourly account", "02:30", 100)
 	j.pull("daily account", "02:30", 100)
 	require.NotEmpty(t, j.pull("daily account", "09:00", 0).Suspect)
-	w := j.write(7, words("daily account"), j.at("09:30"), 0)
+	w := j.write(7, reportLevel("daily account"), j.at("09:30"), 0)
 	w.Confirmed = true
 	result, err := j.WriteReport(t.Context(), w)
 	require.NoError(t, err)
@@ -415,7 +419,7 @@ func TestWriteReport_TriesOfOneRunAreNotRepeats(t *testing.T) {
 	j.pull("hourly account", "02:30", 100)
 	now := j.at("13:00")
 	for _, of := range []string{"daily adgroup", "daily account", "daily adgroup", "daily account"} {
-		w := j.write(7, words(of), now, 0)
+		w := j.write(7, reportLevel(of), now, 0)
 		w.RunID = task.FirstRunIDAt(now)
 		result, err := j.WriteReport(t.Context(), w)
 		require.NoError(t, err)
@@ -444,12 +448,13 @@ func TestWriteReport_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 		for _, of := range []string{"daily account", "hourly account", "daily adgroup"} {
 			for _, clock := range []string{"05:00", "09:00"} {
 				statements := sqldbtest.Statements(j.Data, func() {
-					result, err := j.WriteReport(t.Context(), j.write(id+1, words(of), j.at(clock), 0))
+					result, err := j.WriteReport(t.Context(), j.write(id+1, reportLevel(of), j.at(clock), 0))
 					require.NoError(t, err)
 					require.Empty(t, result.Suspect)
 					require.Empty(t, result.Doubts)
 				})
-				require.LessOrEqual(t, statements, 8, "without the claim: the lock, two reads, two of the evidence, coverage")
+				require.LessOrEqual(t, statements, 8,
+					"the claim, the insert of coverage, the lock, two reads, two of the evidence, coverage")
 			}
 		}
 	}
@@ -458,7 +463,7 @@ func TestWriteReport_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 	require.Equal(t, []string{"complete"}, states)
 }
 
-// Past days cost as many statements as the present day when the figures are known, and two more when they are news.
+// The comparison with other figures costs two more statements, and only if the figures are news.
 func TestWriteReport_StatementsOfComparing(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
@@ -468,7 +473,7 @@ func TestWriteReport_StatementsOfComparing(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
-	daily := words("daily account")
+	daily := reportLevel("daily account")
 	require.Equal(t, 8, statements(j.write(7, daily, j.at("00:00").Add(-time.Hour), 100)),
 		"the present day is not compared")
 	require.Equal(t, 4, statements(j.write(7, daily, j.at("09:00"), 100)), "nothing has changed")

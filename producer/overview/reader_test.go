@@ -61,7 +61,7 @@ func TestRead_ReportsWhatTheTablesHold(t *testing.T) {
 	require.Len(t, o.Media, 2)
 	tulip, orchid := o.Media[0], o.Media[1]
 	require.Equal(t, []int64{overviewtest.Fresh, overviewtest.Late, overviewtest.Frozen + overviewtest.Revoked +
-		overviewtest.Dead, overviewtest.Quiet},
+		overviewtest.NoLogin, overviewtest.Quiet},
 		[]int64{tulip.Fresh, tulip.Late, tulip.Parked, tulip.Quiet})
 	require.Equal(t, tulip.Accounts, tulip.Pulled+tulip.Parked+tulip.Quiet, "each account is counted once")
 	require.EqualValues(t, -1, tulip.OldestSeconds, "one was never pulled")

@@ -53,7 +53,7 @@ func TestWriteReport_LeavesUnchangedRowsAndDeletesStaleOnes(t *testing.T) {
 	require.Equal(t, first.Version, rows[0].Version, "an unchanged row is not rewritten")
 	require.Equal(t, second.Version, rows[1].Version)
 	require.EqualValues(t, 210_000_000, *rows[1].Cost)
-	require.Nil(t, rows[1].Clicks, "what the platform lacks is NULL, not 0")
+	require.Nil(t, rows[1].Clicks, "a figure that the answer lacks is NULL, not 0")
 	c := storetest.CoverageOf(t, s)[today]
 	require.Equal(t, results.Complete, c.State)
 	require.Equal(t, second.Version, c.CompleteVersion)
@@ -101,14 +101,14 @@ func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.NewResults(t)
-	late := storetest.Claim(t, s, "late", today)
+	older := storetest.Claim(t, s, "older", today)
 	newer := storetest.Claim(t, s, "newer", today)
-	if newer.Version == late.Version {
+	if newer.Version == older.Version { // both claims were made in one microsecond
 		newer.Version++
 	}
 	_, err := s.WriteReport(ctx, storetest.ReportOf(newer, storetest.CostRow(today, "1", 2_000_000, `{"n":2}`)))
 	require.NoError(t, err)
-	_, err = s.WriteReport(ctx, storetest.ReportOf(late, storetest.CostRow(today, "1", 1_000_000, `{"n":1}`)))
+	_, err = s.WriteReport(ctx, storetest.ReportOf(older, storetest.CostRow(today, "1", 1_000_000, `{"n":1}`)))
 	fenced, ok := results.IsFenced(err)
 	require.True(t, ok, "got %v", err)
 	require.True(t, fenced.Complete)
@@ -140,7 +140,7 @@ func TestWriteReport_WritesTheDaysThatNoOtherPullHasClaimed(t *testing.T) {
 	require.Equal(t, results.ReportResult{Written: 1, Fenced: []day.Day{today}, FencedComplete: true}, result)
 	rows := publicRows(t, s)
 	require.Len(t, rows, 2)
-	require.EqualValues(t, 7_000_000, *rows[0].Cost, "the day that only this pull has is written")
+	require.EqualValues(t, 7_000_000, *rows[0].Cost, "the day that no other pull has claimed is written")
 	require.EqualValues(t, 2_000_000, *rows[1].Cost, "the newer figures stay")
 }
 
@@ -165,7 +165,7 @@ func TestWriteReport_StoresTheLastOfARepeatedRow(t *testing.T) {
 	first := publicRows(t, s)
 	require.Len(t, first, 2)
 	require.EqualValues(t, 2_000_000, *first[0].Cost)
-	require.EqualValues(t, 2, storetest.CoverageOf(t, s)[today].RowCount, "as many as the table has")
+	require.EqualValues(t, 2, storetest.CoverageOf(t, s)[today].RowCount, "the repeated row is counted once")
 
 	result, err = s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "b", today), rows...))
 	require.NoError(t, err)
@@ -173,8 +173,8 @@ func TestWriteReport_StoresTheLastOfARepeatedRow(t *testing.T) {
 	require.Equal(t, first, publicRows(t, s))
 }
 
-// A missing half of an unchanged row is written again, and a row that only one table has is deleted with the pull's
-// missing rows.
+// A row has a raw and a public half, each in its table. If one table lacks its half of an unchanged row, the half is
+// written again. A row that only one table has, and the answer lacks, is deleted.
 func TestWriteReport_CorrectsRowsThatOneTableLacks(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
@@ -199,28 +199,28 @@ func TestWriteReport_CorrectsRowsThatOneTableLacks(t *testing.T) {
 	}
 }
 
-func TestWriteReport_ReportsAnotherDeliveryOfTheSameRun(t *testing.T) {
+func TestWriteReport_RefusalNamesANewerPullOfTheSameRun(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.NewResults(t)
-	late := storetest.Claim(t, s, "late", today)
-	twin := storetest.Claim(t, s, "twin", today)
-	twin.Version = late.Version + 1
-	_, err := s.WriteReport(ctx, storetest.ReportOf(twin, storetest.CostRow(today, "", 1_000_000, `{}`)))
+	older := storetest.Claim(t, s, "older", today)
+	newer := storetest.Claim(t, s, "newer", today)
+	newer.Version = older.Version + 1
+	_, err := s.WriteReport(ctx, storetest.ReportOf(newer, storetest.CostRow(today, "", 1_000_000, `{}`)))
 	require.NoError(t, err)
-	_, err = s.WriteReport(ctx, storetest.ReportOf(late, storetest.CostRow(today, "", 1_000_000, `{}`)))
+	_, err = s.WriteReport(ctx, storetest.ReportOf(older, storetest.CostRow(today, "", 1_000_000, `{}`)))
 	fenced, ok := results.IsFenced(err)
 	require.True(t, ok)
 	require.True(t, fenced.Complete)
-	require.True(t, fenced.Own, "both are of run 1")
-	late.RunID = 2
-	_, err = s.WriteReport(ctx, storetest.ReportOf(late))
+	require.True(t, fenced.Own, "both pulls are of run 1")
+	older.RunID = 2
+	_, err = s.WriteReport(ctx, storetest.ReportOf(older))
 	fenced, ok = results.IsFenced(err)
 	require.True(t, ok)
 	require.False(t, fenced.Own)
 }
 
-// Newer pulls have claimed all days of a pull: its work is done only if each of them is whole.
+// Newer pulls have claimed all days of an older one. The older one is done only if all newer ones are whole.
 func TestWriteReport_IsDoneOnlyIfAllNewerPullsAreWhole(t *testing.T) {
 	t.Parallel()
 	d1, d2 := today.Add(-1), today
@@ -247,7 +247,7 @@ func TestWriteReport_IsDoneOnlyIfAllNewerPullsAreWhole(t *testing.T) {
 	}
 }
 
-func TestWriteReport_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
+func TestWriteReport_SucceedsIfTheConnectionIsCutAtTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []sqldbtest.Cut{sqldbtest.Lost, sqldbtest.Unseen} {
 		s := storetest.NewResults(t)
@@ -263,9 +263,9 @@ func TestWriteReport_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 		rows := publicRows(t, s)
 		require.Len(t, rows, 1)
 		require.Equal(t, claim.Version, rows[0].Version)
-		have := storetest.CoverageOf(t, s)[today]
-		require.Equal(t, claim.Version, have.CompleteVersion)
-		require.Equal(t, claim.Version, *have.Dirty)
-		require.Equal(t, results.Complete, have.State)
+		coverage := storetest.CoverageOf(t, s)[today]
+		require.Equal(t, claim.Version, coverage.CompleteVersion)
+		require.Equal(t, claim.Version, *coverage.Dirty)
+		require.Equal(t, results.Complete, coverage.State)
 	}
 }

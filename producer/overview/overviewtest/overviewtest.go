@@ -1,4 +1,4 @@
-// Package overviewtest fills a store with rows whose overview tests know.
+// Package overviewtest fills a store with rows from which tests know the overview that must result.
 package overviewtest
 
 import (
@@ -16,11 +16,12 @@ import (
 	"adsync/base/task"
 )
 
-// Now is the business time of the rows: half past six in the evening in Shanghai, half past two in the morning in Los
-// Angeles.
+// Now is the time of the business clock: half past six in the evening in Shanghai, half past two in the morning in Los
+// Angeles. Days, planned times and the ids of runs follow it. Times that the store takes from its database count back
+// from the time that Fill returns.
 var Now = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 
-// Today is the day of Now in both.
+// Today is the day of Now in both zones.
 const Today = day.Day("2026-11-21")
 
 // Clock stands still at Now.
@@ -32,23 +33,24 @@ func (Clock) Now() time.Time { return Now }
 // Platforms returns the platforms of the rows.
 func Platforms() []string { return []string{"tulip", "orchid"} }
 
-// LongName is a name that fits into no column.
+// LongName is the name of every account. It is wider than any column of the page.
 const LongName = "超长的投放计划名称-2026年双十一大促-全渠道-安卓与苹果-素材组A17-自动出价-深度转化-付费ROI-华东华南华北"
 
-// The numbers of tulip's accounts.
+// How many accounts of tulip are in each state.
 const (
 	Fresh   = 6
 	Late    = 2 // one of them was never pulled
 	Frozen  = 2
 	Revoked = 1
-	Dead    = 3 // of a login that must be authorised again
-	Quiet   = 1
+	NoLogin = 3 // parked: their login must be authorised again
+	Quiet   = 1 // of the tier inactive
 )
 
-// Micros is one unit of a currency.
+// Micros is one unit of a currency, in the millionths that the tables hold.
 const Micros = 1_000_000
 
-// Fill writes the rows and returns the database's time.
+// Fill writes the rows into an empty store and returns the database's time, from which pulled_at, created_at, ended_at
+// and updated_at count back.
 func Fill(t testing.TB, s *store.Store) time.Time {
 	t.Helper()
 	at, err := s.Data.Now(t.Context())
@@ -139,7 +141,7 @@ func (f *filler) accounts() {
 	add("tulip", 1, Frozen, settings.TierInvalid, "frozen: code 35001, 账户已冻结", china, "CNY", nil)
 	add("tulip", 1, Revoked, settings.TierInvalid, "revoked: code 35016, the login has no permission for the account",
 		china, "CNY", nil)
-	add("tulip", 2, Dead, settings.TierActive, settings.ParkedLogin, china, "CNY", nil)
+	add("tulip", 2, NoLogin, settings.TierActive, settings.ParkedLogin, china, "CNY", nil)
 	add("tulip", 1, Quiet, settings.TierInactive, "", china, "CNY", nil)
 	fresh := pulled("orchid", "complete", Today, 30*time.Second)
 	add("orchid", 3, 3, settings.TierActive, "", china, "CNY", fresh)
@@ -171,7 +173,8 @@ func (f *filler) spend() {
 			hour(Today, h, "starfall", "orchid", "USD", "America/Los_Angeles", 12_345_678)
 		}
 	}
-	// The platform's total of the day is a little higher, by an hour that is over.
+	// The platforms' daily totals: tulip's is a little higher than the sum of its hours, as if an hour that is over had
+	// lacked some spend. orchid's in USD is the sum.
 	f.data(
 		"INSERT INTO summary_daily (day, game, media, os, currency, day_zone, cost, version, updated_at) VALUES (?, "+
 			"'starfall', 'tulip', 'ios', 'CNY', 'Asia/Shanghai', ?, 1, ?)", Today, int64(38_300*Micros), f.ago(0))
@@ -201,6 +204,7 @@ func (f *filler) runs() {
 }
 
 func (f *filler) troubles() {
+	// The summaries of accounts 1 and 2 are overdue. Those of account 3 have only just become outdated.
 	f.data("UPDATE coverage SET dirty = ? WHERE account_id IN (1, 2) AND report = 'report_hourly'",
 		f.at.Add(-12*time.Minute).UnixMicro())
 	f.data("UPDATE coverage SET dirty = ? WHERE account_id = 3 AND report = 'report_hourly'", f.at.UnixMicro())
