@@ -144,8 +144,8 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 		"UPDATE cron_task SET cron = 'never', revision = revision + 1 WHERE name = ?", name).Error)
 	reloaded := output("tasks", "reload")
 	require.Contains(t, reloaded, "The row of "+name+
-		" cannot be used, and the task runs as it last was good:\nWRONG FIELD  VALUE  WANT\ncron         never  ")
-	require.Regexp(t, `(?m)^state +on, as its row last was good$`, output("tasks", "show", name))
+		" cannot be used, and the task runs with its last good settings:\nWRONG FIELD  VALUE  WANT\ncron         never  ")
+	require.Regexp(t, `(?m)^state +on, with its last good settings$`, output("tasks", "show", name))
 	require.Contains(t, output("tasks", "edit", name, "--cron=~ 18 * * *"), "it runs next at ",
 		"the revision is that of the row")
 

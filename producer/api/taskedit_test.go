@@ -220,7 +220,7 @@ func TestTask_ACronThatIsProbablyNotMeantIsWarnedOf(t *testing.T) {
 		b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/60 3 * * *', revision = 8").Error)
 	decode(t, b.post(tasksPath+"/reload", "").Body.String(), &reload)
 	require.Len(t, reload.Bad, 1)
-	require.Equal(t, "last_good", b.shown(dailyTask).Status, "the row runs on as it last was good")
+	require.Equal(t, "last_good", b.shown(dailyTask).Status, "the task still runs with its last good settings")
 }
 
 func TestTask_AnEditThatChangesNothingLeavesNoEntry(t *testing.T) {

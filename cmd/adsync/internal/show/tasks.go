@@ -125,7 +125,7 @@ func Reload(w io.Writer, a *client.Reload) error {
 	for _, b := range a.Bad {
 		how := "cannot be used"
 		if b.Status == client.TaskStatusLastGood {
-			how = "cannot be used, and the task runs as it last was good"
+			how = "cannot be used, and the task runs with its last good settings"
 		}
 		fmt.Fprintf(w, "\nThe row of %s %s:\n", table.Plain(b.Name), how)
 		if err := rowErrors.print(w, b.Errors); err != nil {
@@ -149,7 +149,7 @@ func taskState(t *client.Task) string {
 	case client.TaskStatusGood:
 		return state
 	case client.TaskStatusLastGood:
-		return state + ", as its row last was good"
+		return state + ", with its last good settings"
 	}
 	return table.Plain(string(t.Status))
 }
