@@ -20,7 +20,7 @@ func (b *bench) login(name string) int64 {
 	return id
 }
 
-func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
+func TestAccount_ShowsItsLoginsAndGames(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one, two := b.login("one"), b.login("two")

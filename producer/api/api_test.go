@@ -44,7 +44,7 @@ import (
 // now is 18:30 in Shanghai and 05:30 in New York, both on 21 November.
 var now = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 
-// fixedClock stands still.
+// fixedClock always returns now.
 type fixedClock struct{ clock.System }
 
 func (fixedClock) Now() time.Time { return now }
@@ -53,7 +53,7 @@ func (fixedClock) Now() time.Time { return now }
 type fakeProducer struct {
 	mu     sync.Mutex
 	tasks  []producer.Task
-	reload func() []producer.Task // what the table holds at the next reload
+	reload func() []producer.Task // returns the table's tasks at the next reload
 	woken  int
 }
 
@@ -87,7 +87,7 @@ var (
 	adminToken    = strings.Repeat("a", 40) // configured by its hash
 )
 
-// bench is an open server with the routes over an empty store.
+// bench is a ready server with the routes over an empty store.
 type bench struct {
 	t        *testing.T
 	store    *store.Store
@@ -95,10 +95,10 @@ type bench struct {
 	server   *httpapi.Server
 	rules    *grant.Rules
 	waiter   *ratelimit.Waiter
-	// Of a bench over a true producer.
+	// The fields below are only set by setupLive.
 	topics  *memoryBroker
 	first   *producer.Producer
-	another func() *producer.Producer // starts one more
+	another func() *producer.Producer // starts another one
 	roster  *roster.Roster
 	redis   goredis.UniversalClient
 	// Of a bench that authorises logins.
@@ -113,7 +113,7 @@ func setup(t *testing.T, tasks ...producer.Task) *bench {
 	return b
 }
 
-// serve puts the routes on a server of their own.
+// serve makes the server and registers the routes.
 func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	b.t.Helper()
 	cfg := httpapi.DefaultConfig()
@@ -142,14 +142,14 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
 }
 
-// registry holds the true handlers of reports, lists and the system, and one that works on logins.
+// registry returns the real handlers of reports, lists and the system, and one that works on logins.
 func registry(s *store.Store) *media.Registry {
 	handlers := pull.Handlers(invented.New(), pull.Deps{Registerer: prometheus.NewRegistry()})
 	handlers = append(handlers, upkeep.Handlers(upkeep.Deps{Store: s, Platforms: []media.Platform{invented.New()}})...)
 	return media.NewRegistry(append(handlers, media.Handler{Name: "tulip.token_refresh", Target: media.Logins})...)
 }
 
-// good is a task that can run.
+// good returns a task that can run.
 func good(id int64, name, handler, params string) producer.Task {
 	t := producer.Task{Usable: true, Task: task.Task{
 		ID: id, Name: name, Handler: handler, Cron: "*/10 * * * *", Timezone: "Asia/Shanghai", Enabled: true, Revision: 3,
@@ -170,7 +170,7 @@ func daily() producer.Task {
 	return good(1, "tulip.report_daily.account", "tulip.report_daily", `{"level":"account","days":1}`)
 }
 
-// account writes an account and returns our id of it.
+// account adds an account and returns its id.
 func (b *bench) account(platform, externalID, tier, zone, parked string) int64 {
 	b.t.Helper()
 	db := b.store.Config.Writer(b.t.Context())
@@ -200,7 +200,7 @@ func (b *bench) audit() []settings.Audit {
 	return all
 }
 
-// auditText has each entry on a line.
+// auditText returns a line for each entry of the audit log.
 func (b *bench) auditText() []string {
 	b.t.Helper()
 	var lines []string
@@ -211,7 +211,7 @@ func (b *bench) auditText() []string {
 	return lines
 }
 
-// call sends a request and has its answer judged by the description of the API.
+// call sends a request, and checks its answer against the description of the API.
 func (b *bench) call(method, path, body, token string) *httptest.ResponseRecorder {
 	b.t.Helper()
 	w, fault := b.send(method, path, body, token)
@@ -219,7 +219,7 @@ func (b *bench) call(method, path, body, token string) *httptest.ResponseRecorde
 	return w
 }
 
-// send is call for those who fail in their own way.
+// send is call for a test that reports the fault itself.
 func (b *bench) send(method, path, body, token string) (w *httptest.ResponseRecorder, fault string) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+token)
@@ -228,10 +228,10 @@ func (b *bench) send(method, path, body, token string) (w *httptest.ResponseReco
 	}
 	w = httptest.NewRecorder()
 	b.server.Handler().ServeHTTP(w, r)
-	return w, judge(method, path, w)
+	return w, checkAnswer(method, path, w)
 }
 
-// get reads a route as a viewer and returns the answer, which must be of status 200.
+// get calls a route as a viewer and returns the answer, whose status must be 200.
 func (b *bench) get(path string) string {
 	b.t.Helper()
 	w := b.call(http.MethodGet, path, "", viewerToken)
@@ -254,7 +254,7 @@ func (b *bench) problem(w *httptest.ResponseRecorder) httpapi.Problem {
 	return p
 }
 
-// refused calls a route, as an admin, that must refuse the request for the fields that it names.
+// refused calls a route as an admin. The route must refuse the request; refused returns the fields that it names.
 func (b *bench) refused(method, path, body string) []httpapi.FieldError {
 	b.t.Helper()
 	w := b.call(method, path, body, adminToken)

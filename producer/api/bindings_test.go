@@ -11,8 +11,8 @@ import (
 
 const boundTo = "/api/v1/accounts/tulip/9001/bindings"
 
-// figures writes an account's daily figures: its cost in whole yuan, by day.
-func (b *bench) figures(account int64, costs map[string]int64) {
+// addFigures writes an account's daily figures: its cost in whole yuan, by day.
+func (b *bench) addFigures(account int64, costs map[string]int64) {
 	b.t.Helper()
 	db := b.store.Data.Writer(b.t.Context())
 	for day, cost := range costs {
@@ -30,13 +30,13 @@ func (b *bench) figures(account int64, costs map[string]int64) {
 	}
 }
 
-// bound is an account without a binding that has figures of three days, and that nobody pulls.
-func bound(t *testing.T) *bench {
+// setupBind adds an account with figures of three days that has no binding and is not pulled.
+func setupBind(t *testing.T) *bench {
 	t.Helper()
 	b := setup(t, daily())
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET bound = 0").Error)
-	b.figures(account, map[string]int64{"2026-11-18": 1, "2026-11-19": 2, "2026-11-20": 4})
+	b.addFigures(account, map[string]int64{"2026-11-18": 1, "2026-11-19": 2, "2026-11-20": 4})
 	return b
 }
 
@@ -48,15 +48,15 @@ func (b *bench) rebinding(method, path, body string) (r client.Rebinding) {
 	return r
 }
 
-// sum is what a move of days of one currency has.
+// sum returns the sums of a move of days in one currency.
 func sum(days int64, first, last string, yuan int64) []client.DaySum {
 	return []client.DaySum{{Currency: "CNY", Days: days, First: first, Last: last,
 		Figures: map[string]int64{"cost": yuan * 1_000_000}}}
 }
 
-func TestBind_FirstSaysWhatWouldMoveAndThenMovesIt(t *testing.T) {
+func TestBind_ADryRunShowsTheMovesAndTheOrderMakesThem(t *testing.T) {
 	t.Parallel()
-	b := bound(t)
+	b := setupBind(t)
 	const order = `"game": "chess", "game_name": "Chess", "os": "ios"`
 	whole := client.Rebinding{
 		DryRun: true, Media: "tulip", ExternalID: "9001", Before: []client.Binding{},
@@ -78,7 +78,7 @@ func TestBind_FirstSaysWhatWouldMoveAndThenMovesIt(t *testing.T) {
 		`ada account.bind media_account/tulip/9001 {"bound":0} > {"bound":1}`,
 	}, b.auditText())
 	again := b.rebinding(http.MethodPost, boundTo, `{"game": "chess", "os": "ios", "from": "2026-11-18"}`)
-	require.Empty(t, again.Moves, "it is so already")
+	require.Empty(t, again.Moves, "nothing changes")
 	require.Len(t, b.auditText(), 3)
 
 	move := b.rebinding(http.MethodPost, boundTo,
@@ -96,9 +96,9 @@ func TestBind_FirstSaysWhatWouldMoveAndThenMovesIt(t *testing.T) {
 	}}, shown)
 }
 
-func TestUnbind_FirstSaysWhatWouldMove(t *testing.T) {
+func TestUnbind_ADryRunShowsTheMoves(t *testing.T) {
 	t.Parallel()
-	b := bound(t)
+	b := setupBind(t)
 	b.rebinding(http.MethodPost, boundTo, `{"game": "chess", "game_name": "Chess", "os": "ios"}`)
 	log := b.auditText()
 	moves := []client.BindingMove{{From: "2026-11-20", OldGame: "chess", OldOS: "ios",
@@ -118,7 +118,7 @@ func TestUnbind_FirstSaysWhatWouldMove(t *testing.T) {
 
 func TestBind_ChoosesTheLogin(t *testing.T) {
 	t.Parallel()
-	b := bound(t)
+	b := setupBind(t)
 	db := b.store.Config.Writer(t.Context())
 	for i, login := range []string{"one", "two"} {
 		require.NoError(t,
@@ -134,20 +134,20 @@ func TestBind_ChoosesTheLogin(t *testing.T) {
 		[]fieldError{{Field: "login", Detail: `"three" is refused: want one of those that reach the account: one, two`}},
 		b.refused(http.MethodPost, boundTo, `{"login": "three"}`))
 	require.False(t, b.rebinding(http.MethodPost, boundTo, `{"login": "two", "dry_run": true}`).Pulled,
-		"a login alone does not have it pulled")
+		"choosing a login does not bind the account")
 	require.Empty(t, b.auditText())
 	require.Equal(t, "two", b.rebinding(http.MethodPost, boundTo, `{"login": "two"}`).Login)
 	require.Equal(t, []string{`ada account.choose_login media_account/tulip/9001  > {"login":"two"}`}, b.auditText())
 	require.Equal(t, 1, b.count(b.store.Config, "media_account WHERE token_id = 2"))
 	b.rebinding(http.MethodPost, boundTo, `{"login": "two"}`)
-	require.Len(t, b.auditText(), 1, "it is so already")
+	require.Len(t, b.auditText(), 1, "nothing changes")
 	require.True(t, b.rebinding(http.MethodPost, boundTo, `{}`).Pulled)
 	require.Equal(t, 1, b.count(b.store.Config, "media_account WHERE bound = 1"))
 }
 
-func TestBind_RefusesWhatNobodyCanMean(t *testing.T) {
+func TestBind_RefusesWrongFields(t *testing.T) {
 	t.Parallel()
-	b := bound(t)
+	b := setupBind(t)
 	for body, want := range map[string]fieldError{
 		`{"game": "chess", "os": "ios"}`: {Field: "game",
 			Detail: `"chess" is refused: want one of unassigned, or a new one with its name in game_name`},
@@ -190,7 +190,7 @@ func TestBind_RefusesWhatNobodyCanMean(t *testing.T) {
 
 func TestGames_ListTheirAccounts(t *testing.T) {
 	t.Parallel()
-	b := bound(t)
+	b := setupBind(t)
 	b.rebinding(http.MethodPost, boundTo, `{"game": "chess", "game_name": "Chess", "os": "ios"}`)
 	require.JSONEq(t,
 		`{"games": [{"code": "chess", "name": "Chess", "accounts": 1},

@@ -35,7 +35,7 @@ func (b *bench) changes(path string) (rows []change, next string) {
 	return got.Changes, got.Next
 }
 
-func TestChanges_OfAnAccountTheNewestFirst(t *testing.T) {
+func TestChanges_AreListedTheNewestFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")

@@ -10,7 +10,7 @@ import (
 	"adsync/base/roster"
 )
 
-func TestConsumers_AreThoseThatLive(t *testing.T) {
+func TestConsumers_ListsTheLiveOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.JSONEq(t, `{"consumers": []}`, b.get("/api/v1/consumers"))

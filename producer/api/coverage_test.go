@@ -52,7 +52,7 @@ func only(rows []coverage, report, level string) []coverage {
 	return some
 }
 
-func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
+func TestCoverage_ListsPulledAndNeverPulledDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
@@ -83,13 +83,14 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	}
 	require.Equal(t, []coverage{{Report: "balance", Level: "account", State: "never"}}, only(rows, "balance", "account"))
 	require.Len(t, only(rows, "fund_daily", "account"), 3)
-	require.Len(t, rows, 5+7*3, "the lists and the balance beside the days of reports and cash flow")
+	require.Len(t, rows, 5+7*3, "the lists and the balance, and the days of reports and cash flow")
 
 	require.Contains(t, b.get("/api/v1/accounts/tulip/9001/coverage"), `"account":{"id":"`+id(account)+
-		`","media":"tulip","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY","bound":true}`)
+		`","media":"tulip","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai",`+
+		`"currency":"CNY","bound":true}`)
 }
 
-func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
+func TestCoverage_CountsUnusableValues(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
@@ -135,7 +136,7 @@ func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
 	}, told)
 }
 
-func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
+func TestCoverage_ExplainsWhyADayIsNoHole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
@@ -153,7 +154,7 @@ func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 		}
 		return notes
 	}
-	// It is 18:30 of the 21st in Shanghai.
+	// The time is 18:30 on the 21st in Shanghai.
 	require.Equal(t, []string{
 		"no hole: hours reaches back to 2026-11-19", "", "",
 		"no hole before 2026-11-22T03:00:00Z: until then hours may still pull it",
@@ -166,7 +167,7 @@ func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 	require.Equal(t, "no hole: the account is parked", notes("9002", "report_hourly")[1])
 }
 
-func TestCoverage_DaysAreTheAccounts(t *testing.T) {
+func TestCoverage_DaysAreInTheAccountsZone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.account("tulip", "shanghai", "active", "Asia/Shanghai", "")
@@ -180,20 +181,20 @@ func TestCoverage_DaysAreTheAccounts(t *testing.T) {
 		{"kiritimati/coverage", "2026-11-16", "2026-11-22", 7},
 		{"shanghai/coverage?to=2026-11-02", "2026-10-27", "2026-11-02", 7},
 		{"shanghai/coverage?from=2026-11-20", "2026-11-20", "2026-11-21", 2},
-		{"shanghai/coverage?from=2026-11-20&to=2026-11-22", "2026-11-20", "2026-11-22", 2}, // a day to come is not missing
+		{"shanghai/coverage?from=2026-11-20&to=2026-11-22", "2026-11-20", "2026-11-22", 2}, // a future day is not missing
 	}
 	for _, test := range tests {
 		from, to, rows := b.coverage("/api/v1/accounts/tulip/" + test.path)
 		require.Equal(t, []string{test.from, test.to}, []string{from, to}, test.path)
 		require.Len(t, only(rows, "report_daily", "account"), test.days, test.path)
 		if test.to >= "2026-11-21" {
-			require.Len(t, only(rows, "fund_daily", "account"), test.days-1, "%s: there is no cash flow of the present day yet",
+			require.Len(t, only(rows, "fund_daily", "account"), test.days-1, "%s: the present day has no cash flow yet",
 				test.path)
 		}
 	}
 }
 
-func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
+func TestCoverage_RefusesUnknownAccountsAndWrongDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
@@ -204,7 +205,7 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day such as 2026-11-21`}}},
 		{"?from=0000-01-01", []fieldError{{Field: "from",
 			Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
-		// It has begun nowhere, nor will tomorrow.
+		// It has not begun in any zone, and will not begin tomorrow.
 		{"?to=2026-11-23", []fieldError{{Field: "to", Detail: `"2026-11-23" is refused: want a day from 2010-01-01 to `}}},
 		{"?to=2999-01-01", []fieldError{{Field: "to", Detail: `"2999-01-01" is refused: want a day from 2010-01-01 to `}}},
 		{"?from=2026-11-21&to=2026-11-20", []fieldError{{Field: "from",

@@ -18,10 +18,10 @@ import (
 	"adsync/producer"
 )
 
-// died is when the tests' subtasks died: before any clock that tests run by.
-var died = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+// diedAt is when the tests' subtasks died: before any clock of the tests.
+var diedAt = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 
-// deadRun makes a run whose subtasks, one of each account, have failed with a text.
+// deadRun adds a run with a dead subtask for each account. All have failed with the same text.
 func (b *bench) deadRun(at time.Time, taskID int64, name, text string, accounts ...int64) int64 {
 	b.t.Helper()
 	runID, n := task.NewRunID(at), int64(len(accounts))
@@ -51,9 +51,9 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
-	older := b.deadRun(died, 1, "tulip.report_daily.account", "account 9001 has no permission", one)
-	newer := b.deadRun(died.Add(time.Minute), 1, "tulip.report_daily.account", "account 9002 has no permission", two)
-	gone := b.deadRun(died.Add(time.Hour), 2, "gone", "timeout", one)
+	older := b.deadRun(diedAt, 1, "tulip.report_daily.account", "account 9001 has no permission", one)
+	newer := b.deadRun(diedAt.Add(time.Minute), 1, "tulip.report_daily.account", "account 9002 has no permission", two)
+	gone := b.deadRun(diedAt.Add(time.Hour), 2, "gone", "timeout", one)
 
 	row := func(run, account int64, external, taskID, name, text, print, at string) string {
 		return `{"run_id": "` + id(run) + `", "account_id": "` + id(account) + `", "account": "` + external +
@@ -102,12 +102,15 @@ func TestDead_IsListedAndShown(t *testing.T) {
 		b.get("/api/v1/dead?task=tulip.report_daily.account&account=9002"))
 
 	require.JSONEq(t,
-		`{"total": 3, "redriving": 0, "stake": {"looked": 3, "healed": 0, "unhealed": 3, "accounts": 2}, "more": false, "groups": [
-	  {"print": "account ? has no permission", "count": 2, "redriving": 0, "first_dead_at": "2024-05-06T07:08:10Z", "last_dead_at": "2024-05-06T07:09:10Z",
+		`{"total": 3, "redriving": 0, "stake": {"looked": 3, "healed": 0, "unhealed": 3, "accounts": 2}, "more": false,
+		  "groups": [
+	  {"print": "account ? has no permission", "count": 2, "redriving": 0, "first_dead_at": "2024-05-06T07:08:10Z",
+	    "last_dead_at": "2024-05-06T07:09:10Z",
 	   "example": "account 9002 has no permission", "classes": ["invalid"], "tasks": ["tulip.report_daily.account"]},
-	  {"print": "timeout", "count": 1, "redriving": 0, "first_dead_at": "2024-05-06T08:08:10Z", "last_dead_at": "2024-05-06T08:08:10Z",
+	  {"print": "timeout", "count": 1, "redriving": 0, "first_dead_at": "2024-05-06T08:08:10Z",
+	    "last_dead_at": "2024-05-06T08:08:10Z",
 	   "example": "timeout", "classes": ["invalid"], "tasks": ["gone"]}]}`, b.get("/api/v1/dead/groups"))
-	// What they were to pull has been pulled whole since: of account 9001 all, of 9002 nothing.
+	// All days of the dead subtask of account 9001 have been pulled since, none of 9002's.
 	data := b.store.Data.Writer(t.Context())
 	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = '2024-05-05', task_id = 1 WHERE account_id = ?",
 		one).Error)
@@ -119,7 +122,7 @@ func TestDead_IsListedAndShown(t *testing.T) {
 		data.Exec(
 			"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, "+
 				"'report_daily', 'account', '2024-05-05', 'tulip', ?, ?, 'complete')",
-			one, sqldb.At(died.Add(48*time.Hour)), died.Add(48*time.Hour).UnixMicro()).Error)
+			one, sqldb.At(diedAt.Add(48*time.Hour)), diedAt.Add(48*time.Hour).UnixMicro()).Error)
 	for account, cost := range map[int64]int64{one: 7_000_000, two: 12_500_000} {
 		for ago, part := range map[int]int64{1: 1, 2: 3} {
 			require.NoError(t,
@@ -137,7 +140,7 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.JSONEq(t,
 		`{"looked": 3, "healed": 2, "unhealed": 1, "accounts": 1, "money": [{"currency": "CNY", "micros": 12500000}]}`,
 		string(stake.Stake),
-		"what is healed needs nobody, and the last day that is known counts")
+		"healed subtasks need no action, and the last known day counts")
 	require.Equal(t, 1, stake.Groups[0].Healed)
 	require.EqualValues(t, 2, b.plan("redrive", `{"task": "tulip.report_daily.account", "dry_run": true}`,
 		http.StatusOK).Healed)
@@ -156,7 +159,8 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.JSONEq(t, `"account 9001 has no permission"`, string(shown["error"]))
 	require.JSONEq(t, `{"level": "account"}`, string(shown["params"]))
 	require.JSONEq(t,
-		`{"state": "failed", "delivery": 2, "node": "n1", "created_at": "2024-05-06T07:08:09Z", "started_at": "2024-05-06T07:08:09Z",
+		`{"state": "failed", "delivery": 2, "node": "n1", "created_at": "2024-05-06T07:08:09Z",
+		  "started_at": "2024-05-06T07:08:09Z",
 	  "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4}`, string(shown["log"]))
 	require.Contains(t, string(shown["run"]), `"planned_at":"2024-05-06T07:08:09Z"`)
 	for _, name := range []string{"9001", "tulip/9001", "tulip/" + id(one)} {
@@ -167,7 +171,7 @@ func TestDead_IsListedAndShown(t *testing.T) {
 		Detail: `"orchid/9001" is refused: want the account_id of a subtask, or its account, such as tulip/20000001`}},
 		b.refused(http.MethodGet, "/api/v1/dead/subtask?run=1&part=d&account_id=orchid/9001", ""))
 
-	// What the day's log and the run's row told is gone in time; the dead subtask is not.
+	// The day's log and the run's row are deleted in time; the dead subtask stays.
 	require.NoError(t, b.store.DropLogTable(t.Context(), task.LogDay(older)))
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM run WHERE id = ?", older).Error)
 	shown = nil
@@ -178,7 +182,7 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, w.Code)
 }
 
-// planned is an answer to a redrive or a drop.
+// planned is the answer to a redrive or a drop.
 type planned struct {
 	DryRun    bool   `json:"dry_run"`
 	Count     int64  `json:"count"`
@@ -206,18 +210,18 @@ func (b *bench) plan(path, body string, status int) planned {
 	return p
 }
 
-func TestRedriveDead_SaysWhereTheHealedAreTheLeast(t *testing.T) {
+func TestRedriveDead_ReportsWhenHealedIsOnlyAMinimum(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	accounts := make([]int64, 1000)
 	for i := range accounts {
 		accounts[i] = int64(i + 1)
 	}
-	b.deadRun(died, 1, "tulip.report_daily.account", "a", accounts...)
+	b.deadRun(diedAt, 1, "tulip.report_daily.account", "a", accounts...)
 	const body = `{"task": "tulip.report_daily.account", "dry_run": true}`
 	require.False(t, b.plan("redrive", body, http.StatusOK).AtLeast)
-	b.deadRun(died.Add(time.Minute), 1, "tulip.report_daily.account", "a", 1001)
-	require.True(t, b.plan("redrive", body, http.StatusOK).AtLeast, "one was not looked at")
+	b.deadRun(diedAt.Add(time.Minute), 1, "tulip.report_daily.account", "a", 1001)
+	require.True(t, b.plan("redrive", body, http.StatusOK).AtLeast, "one was not counted")
 }
 
 func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
@@ -225,28 +229,28 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	second := good(2, "tulip.adgroup.full", "tulip.adgroup", "")
 	second.FanOutRate = 2
 	b := setup(t, daily(), second, producer.Task{Task: task.Task{ID: 3, Name: "never.good"}})
-	origin := b.deadRun(died, 1, "old name", "a 1", 1, 2, 3)
-	b.deadRun(died, 2, "tulip.adgroup.full", "a 2", 1, 2, 3, 4)
-	b.deadRun(died, 2, "tulip.adgroup.full", "a 3", 9)
-	b.deadRun(died, 3, "never.good", "a 4", 1, 2)
-	b.deadRun(died, 4, "deleted", "a 5", 1)
-	// A run that went well: 10 subtasks in 2 s, two calls each.
-	well, ten := task.NewRunID(died), int64(10)
+	origin := b.deadRun(diedAt, 1, "old name", "a 1", 1, 2, 3)
+	b.deadRun(diedAt, 2, "tulip.adgroup.full", "a 2", 1, 2, 3, 4)
+	b.deadRun(diedAt, 2, "tulip.adgroup.full", "a 3", 9)
+	b.deadRun(diedAt, 3, "never.good", "a 4", 1, 2)
+	b.deadRun(diedAt, 4, "deleted", "a 5", 1)
+	// A run that succeeded: 10 subtasks in 2 s, two calls each.
+	well, ten := task.NewRunID(diedAt), int64(10)
 	b.addRun(ledger.Run{ID: well, TaskID: 2, TaskName: "x", State: task.RunSucceeded, Total: &ten, Succeeded: 10,
-		PlannedAt: died, CreatedAt: died, EndedAt: died.Add(2 * time.Second)})
+		PlannedAt: diedAt, CreatedAt: diedAt, EndedAt: diedAt.Add(2 * time.Second)})
 	err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(well)+
 		" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, 1, 'd', 'succeeded', 1, "+
-		"0, ?, 2)", well, sqldb.At(died)).Error
+		"0, ?, 2)", well, sqldb.At(diedAt)).Error
 	require.NoError(t, err)
 
 	const body = `{"print": "a ?"`
 	dry := b.plan("redrive", body+`, "dry_run": true}`, http.StatusOK)
 	require.True(t, dry.DryRun)
 	require.EqualValues(t, 3+5, dry.Count)
-	require.Nil(t, dry.Calls, "nothing is known of the first task")
+	require.Nil(t, dry.Calls, "the cost of the first task is unknown")
 	require.Nil(t, dry.Seconds)
 	require.Len(t, dry.Tasks, 4)
-	require.Equal(t, "tulip.report_daily.account", dry.Tasks[0].Task, "as the task is called now")
+	require.Equal(t, "tulip.report_daily.account", dry.Tasks[0].Task, "the present name of the task")
 	require.Contains(t, dry.Tasks[2].Refused, "correct it")
 	require.Contains(t, dry.Tasks[3].Refused, "was deleted")
 	one := b.plan("redrive", `{"task": "tulip.adgroup.full", "dry_run": true}`, http.StatusOK)
@@ -283,25 +287,25 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	require.Equal(t, []string{"otto", "dead.redrive", "subtask_dead"}, []string{actor, action, object})
 	require.Contains(t, after, `"print":"a ?"`)
 	require.Contains(t, after, `"count":8`)
-	require.Equal(t, 11, b.count(b.store.Data, "subtask_dead"), "the leader takes them up, not the API")
+	require.Equal(t, 11, b.count(b.store.Data, "subtask_dead"), "the leader redrives them, not the API")
 
-	// Only what cannot be taken up.
+	// The filter chooses only subtasks that cannot be redriven.
 	w := b.post("/api/v1/dead/redrive", `{"task": "deleted"}`)
 	require.Equal(t, http.StatusConflict, w.Code)
 	require.Equal(t, []httpapi.FieldError{{Field: "task",
 		Detail: "deleted: the task was deleted; its dead subtasks can only be dropped"}}, b.problem(w).Errors)
-	// Nothing at all.
+	// The filter chooses nothing.
 	none := b.plan("redrive", `{"print": "no such"}`, http.StatusOK)
 	require.Zero(t, none.Count)
 	require.Equal(t, 2, b.count(b.store.Data, "manual_order"))
 	require.Equal(t, 1, b.count(b.store.Config, "audit_log"))
 }
 
-func TestDropDead_DropsWhatWasShown(t *testing.T) {
+func TestDropDead_DropsWhatTheDryRunCounted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	b.deadRun(died, 1, "x", "a 1", 1, 2, 3)
-	b.deadRun(died, 4, "deleted", "b", 1)
+	b.deadRun(diedAt, 1, "x", "a 1", 1, 2, 3)
+	b.deadRun(diedAt, 4, "deleted", "b", 1)
 	err := b.store.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = 5 WHERE account_id = 2").Error
 	require.NoError(t, err)
 
@@ -316,7 +320,7 @@ func TestDropDead_DropsWhatWasShown(t *testing.T) {
 	require.Equal(t, 2, b.count(b.store.Data, "subtask_dead"))
 	done = b.plan("drop", `{"all": true, "until": "`+dry.Until+`"}`, http.StatusOK)
 	require.EqualValues(t, 1, done.Dropped)
-	require.Equal(t, 1, b.count(b.store.Data, "subtask_dead"), "what a run is taking up stays")
+	require.Equal(t, 1, b.count(b.store.Data, "subtask_dead"), "a subtask that a run is redriving stays")
 	done = b.plan("drop", `{"all": true}`, http.StatusOK)
 	require.Zero(t, done.Count)
 	var actions []string
@@ -324,11 +328,11 @@ func TestDropDead_DropsWhatWasShown(t *testing.T) {
 	require.Equal(t, []string{"dead.drop", "dead.drop"}, actions)
 }
 
-func TestDead_RefusesWhatItCannotUse(t *testing.T) {
+func TestDead_RefusesWrongParametersAndFilters(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	b.account("tulip", "9001", "active", "UTC", "")
-	b.deadRun(died, 1, "old", "a", 1)
+	b.deadRun(diedAt, 1, "old", "a", 1)
 	const drop, redrive = "/api/v1/dead/drop", "/api/v1/dead/redrive"
 	for _, test := range []struct {
 		method, path, body string
@@ -383,12 +387,12 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 	require.Zero(t, b.count(b.store.Config, "audit_log"))
 }
 
-func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
+func TestRerun_RedrivesTheFailedSubtasksOfOneRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
-	run := b.deadRun(died, 1, "tulip.report_daily.account", "x", one, two)
-	b.deadRun(died.Add(time.Minute), 1, "tulip.report_daily.account", "x", one)
+	run := b.deadRun(diedAt, 1, "tulip.report_daily.account", "x", one, two)
+	b.deadRun(diedAt.Add(time.Minute), 1, "tulip.report_daily.account", "x", one)
 	rerun := "/api/v1/runs/" + id(run) + "/rerun"
 
 	var plan struct {
@@ -425,15 +429,16 @@ func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
 		require.Equal(t, status, w.Code, w.Body.String())
 		return b.problem(w).Detail
 	}
-	// As the leader has it: the run marks what it takes up, and takes it away when it is done.
+	// The leader's work: the run marks the subtasks that it redrives, and deletes them when it is done.
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = 5 WHERE run_id = ?",
 		run).Error)
 	require.Contains(t, refusal(rerun, http.StatusConflict),
 		"A redrive of the 2 failed subtasks of this run is under way: the list of the dead subtasks of run "+id(run))
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM subtask_dead").Error)
 	require.Contains(t, refusal(rerun, http.StatusConflict), "were redriven or dropped already")
-	well := task.NewRunID(died.Add(time.Hour))
-	b.addRun(ledger.Run{ID: well, TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: died, CreatedAt: died})
+	well := task.NewRunID(diedAt.Add(time.Hour))
+	b.addRun(ledger.Run{ID: well, TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: diedAt,
+		CreatedAt: diedAt})
 	require.Contains(t, refusal("/api/v1/runs/"+id(well)+"/rerun", http.StatusConflict), "No subtask of run "+id(well)+
 		" has failed: its state is succeeded.")
 	require.Contains(t, refusal("/api/v1/runs/"+plan.Tasks[0].RunID+"/rerun", http.StatusConflict), "is not made yet")

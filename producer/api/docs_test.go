@@ -14,8 +14,8 @@ import (
 	"adsync/client"
 )
 
-// The pages for callers have all routes and the fields of all answers, and no others.
-func TestDocs_TellOfWhatIsThere(t *testing.T) {
+// The pages for callers describe all routes, the fields of all answers, and no others.
+func TestDocs_DescribeAllRoutesAndFields(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../docs/api*.md")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 		require.Contains(t, page, "| `"+r.Method+" "+param.ReplaceAllString(r.Path, "{$1}")+"` | "+string(r.Role)+" |")
 	}
 
-	answers := map[string]any{ // by what only their samples have
+	answers := map[string]any{ // by a text that only their samples have
 		`"attention":`:   &client.Overview{},
 		`"instance":`:    &httpapi.Problem{},
 		`"status": "goo`: &client.Task{},
@@ -133,10 +133,10 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			require.NoError(t, decoder.Decode(answer), body)
 		}
 	}
-	require.Len(t, seen, len(answers), "each kind of answer has its sample")
+	require.Len(t, seen, len(answers), "each kind of answer has a sample")
 }
 
-// What the API says is read by those of the command line and of the first page too, who know no routes.
+// Problems are also shown by the command line and by the first page, whose users do not know the routes.
 func TestProblems_NameNoRoutes(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

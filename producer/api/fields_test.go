@@ -26,7 +26,7 @@ func (b *bench) fields(query string) []fieldAnswer {
 	return answer.Fields
 }
 
-// fieldsNamed are those of a name.
+// fieldsNamed returns the fields with a name.
 func (b *bench) fieldsNamed(name string) (found []fieldAnswer) {
 	b.t.Helper()
 	for _, f := range b.fields("?media=tulip") {
@@ -43,7 +43,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	builtin := fieldAnswer{Media: "tulip", Field: "signups", State: "asked", Metric: "registrations"}
-	require.Equal(t, []fieldAnswer{builtin}, b.fieldsNamed("signups"), "what the platform's package asks for needs no row")
+	require.Equal(t, []fieldAnswer{builtin}, b.fieldsNamed("signups"), "a field of the platform's package needs no row")
 	put := func(body string) fieldAnswer {
 		w := b.call(http.MethodPut, "/api/v1/fields", body, adminToken)
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
@@ -67,10 +67,10 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	require.Equal(t, []string{"signups", "report_daily", "adgroup", "registrations", "12009", "adsync"},
 		[]string{retired[0].Field, retired[0].Report, retired[0].Level, retired[0].Metric, retired[0].Reason, retired[0].By})
 	require.NotEmpty(t, retired[0].RetiredAt)
-	require.Len(t, b.fieldsNamed("signups"), 2, "everywhere else it is asked for")
+	require.Len(t, b.fieldsNamed("signups"), 2, "it is asked for everywhere else")
 
 	kept := put(`{"media": "tulip", "field": "signups", "report": "report_daily", "state": "asked"}`)
-	require.Equal(t, "asked", kept.State, "the other levels are asked for it as before")
+	require.Equal(t, "asked", kept.State, "the field is still asked for on the other levels")
 	require.Empty(t, b.fields("?state=retired"))
 	tried := b.fields("?state=trying")
 	require.Equal(t, []string{"orders", "signups"}, []string{tried[0].Field, tried[1].Field})
@@ -78,7 +78,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	off := put(`{"media": "tulip", "field": "signups", "state": "off"}`)
 	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("signups"))
 	retirement := `{"state":"retired","reason":"12009","changed_by":"adsync"}`
-	require.Equal(t, []string{ // A row takes the place of those that it covers.
+	require.Equal(t, []string{ // A row replaces the rows that it covers.
 		`ada field.put report_field/tulip/orders  > {"state":"asked","reason":"for the shops","changed_by":"ada"}`,
 		`adsync field.retire report_field/tulip/signups/report_daily/adgroup  > ` + retirement,
 		`ada field.put report_field/tulip/signups/report_daily  > {"state":"asked","reason":"","changed_by":"ada"}`,
@@ -91,7 +91,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	require.Greater(t, len(b.fields("")), len(b.fields("?media=tulip")))
 }
 
-func TestFields_RefuseWhatCannotBe(t *testing.T) {
+func TestFields_RefuseWrongRequests(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, c := range map[string]struct {
@@ -108,12 +108,14 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 		}},
 		"a key": {`{"media": "tulip", "field": "id", "state": "off"}`, []httpapi.FieldError{
 			{Field: "field",
-				Detail: `"id" is refused: want a field that report_daily can do without: this one is a key of its rows or the spend`},
+				Detail: `"id" is refused: want a field that report_daily can do without: ` +
+					`this one is a key of its rows or the spend`},
 		}},
-		"what was spent": {`{"media": "orchid", "field": "spend", "report": "report_hourly", "state": "off"}`,
+		"the spend": {`{"media": "orchid", "field": "spend", "report": "report_hourly", "state": "off"}`,
 			[]httpapi.FieldError{
 				{Field: "field",
-					Detail: `"spend" is refused: want a field that report_hourly can do without: this one is a key of its rows or the spend`},
+					Detail: `"spend" is refused: want a field that report_hourly can do without: ` +
+						`this one is a key of its rows or the spend`},
 			}},
 		"a level of another platform": {`{"media": "tulip", "field": "x", "level": "campaign", "state": "asked"}`,
 			[]httpapi.FieldError{
@@ -136,7 +138,7 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 		`{"media": "tulip", "field": "x", "state": "off"}`, operatorToken).Code)
 }
 
-// What the platform says of a field that was added is shown in its words, and put again the field is tried again.
+// The platform's answer about an added field is shown in its words. When the field is put again it is tried again.
 func TestFields_ATrialIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -161,11 +163,11 @@ func TestFields_ATrialIsShown(t *testing.T) {
 
 	require.Contains(t, put(), `"state":"trying"`)
 	require.NoError(t, b.store.AcceptReportField(t.Context(), row))
-	require.Contains(t, put(), `"state":"asked"`, "pulls ask for it already")
+	require.Contains(t, put(), `"state":"asked"`, "pulls already ask for it")
 }
 
-// Each field that is added costs a call, and makes answers larger: only so many fit.
-func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
+// Each added field costs a call and makes answers larger, so their number is limited.
+func TestFields_RefuseOneAboveTheMaximum(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	put := func(field, report, state string) int {
@@ -180,8 +182,8 @@ func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
 			"first"}},
 		b.refused(http.MethodPut, "/api/v1/fields",
 			`{"media": "tulip", "field": "one_more", "report": "report_daily", "state": "asked"}`))
-	require.Equal(t, http.StatusOK, put("invented_3", "", "asked"), "one that is there")
-	require.Equal(t, http.StatusOK, put("signups", "", "asked"), "one of the package")
+	require.Equal(t, http.StatusOK, put("invented_3", "", "asked"), "a field that has a row")
+	require.Equal(t, http.StatusOK, put("signups", "", "asked"), "a field of the package")
 	require.Equal(t, http.StatusOK, put("invented_3", "", "off"))
 	require.Equal(t, http.StatusOK, put("one_more", `, "report": "report_daily"`, "asked"))
 }

@@ -22,11 +22,12 @@ import (
 	"adsync/producer"
 )
 
-// hostile are texts that somebody may send in the place of any other.
+// hostile are texts that a caller may send in place of any value.
 var hostile = []string{
 	"", " ", "\x00", "\t\n", "'", "\"", "\\", "' OR 1=1 --", "%", "_", "../..", "/", "null", "true", "-1", "0", "1e400",
 	"NaN", "9223372036854775807", "9223372036854775808",
-	"-9223372036854775808", "184467440737095516160", "0x10", "１２", "é", "é", "ß", "İ", "😀", "\u202e", "\u200b", "\ufeff",
+	"-9223372036854775808", "184467440737095516160", "0x10", "１２", "é", "é", "ß", "İ", "😀", "\u202e", "\u200b",
+	"\ufeff",
 	"\ufffd", "\xff", "\xed\xa0\x80",
 	"\xf0\x9f\x98", "a\xc3", strings.Repeat("x", 513), strings.Repeat("漢", 600), strings.Repeat("9", 400), "2026-13-45",
 	"0000-00-00", "0000-01-01", "9999-12-31",
@@ -35,7 +36,7 @@ var hostile = []string{
 	"{}", "[]", "[[", "${jndi:x}", "<script>", "%00", "%zz", ";", "tulip/", "/9001", "tulip/9001/x",
 }
 
-// fuzzed is a server with something of everything, and what of it can be named.
+// fuzzed is a server with data of every kind, and the names of that data.
 type fuzzed struct {
 	*bench
 	*description
@@ -52,10 +53,10 @@ func newFuzzed(t *testing.T) *fuzzed {
 	b.producer.reload = func() []producer.Task { return tasks }
 	one, two := b.account("tulip", "9001", "active", "Asia/Shanghai", ""),
 		b.account("tulip", "9002", "inactive", "no such zone", "")
-	run := b.deadRun(died, 1, dailyName, "code 7: account 9001 is refused", one, two)
+	run := b.deadRun(diedAt, 1, dailyName, "code 7: account 9001 is refused", one, two)
 	recent := b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 8", one)
-	b.waits(run, one, task.Deferred, "pause:77", died.Add(time.Minute))
-	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
+	b.addWaiting(run, one, task.Deferred, "pause:77", diedAt.Add(time.Minute))
+	b.addWaiting(run, two, task.Retrying, "", diedAt.Add(time.Minute))
 	require.NoError(t, b.store.AddOrder(t.Context(),
 		ledger.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	require.NoError(t, b.store.AddStop(t.Context(),
@@ -88,14 +89,15 @@ func newFuzzed(t *testing.T) *fuzzed {
 	return f
 }
 
-// text draws a text in the place of what is called so: one that is known, one by its schema, or a hostile one.
-func (f *fuzzed) text(t *rapid.T, name string, s *base.Schema, mild bool) string {
+// text draws a value for the parameter or field with a name: a known one, one that fits the schema, or, unless it must
+// be valid, a hostile one.
+func (f *fuzzed) text(t *rapid.T, name string, s *base.Schema, valid bool) string {
 	switch kind := rapid.IntRange(0, 9).Draw(t, "kind of "+name); {
-	case !mild && kind < 3:
+	case !valid && kind < 3:
 		return rapid.SampledFrom(hostile).Draw(t, name)
-	case !mild && kind == 3:
+	case !valid && kind == 3:
 		return rapid.String().Draw(t, name)
-	case !mild && kind < 8 && name == "after":
+	case !valid && kind < 8 && name == "after":
 		return forged(t)
 	case kind < 8 && len(f.known[name]) > 0 && len(s.Enum) == 0:
 		return rapid.SampledFrom(f.known[name]).Draw(t, name)
@@ -124,10 +126,10 @@ func (f *fuzzed) text(t *rapid.T, name string, s *base.Schema, mild bool) string
 	return rapid.StringMatching(`[a-z0-9._-]{1,20}`).Draw(t, name)
 }
 
-// forged draws the token of a page that nobody was given.
+// forged draws the token of a page that the server did not make.
 func forged(t *rapid.T) string {
 	number := rapid.SampledFrom([]any{0, 1, -1, int64(math.MaxInt64), int64(math.MinInt64), 1e300, "x", nil, true,
-		[]int{1}, died.UnixMilli(), 253402300800000})
+		[]int{1}, diedAt.UnixMilli(), 253402300800000})
 	place := map[string]any{}
 	for _, key := range []string{"at", "run", "account", "account_id", "version"} {
 		if rapid.Bool().Draw(t, "has "+key) {
@@ -146,9 +148,9 @@ func forged(t *rapid.T) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// value draws a value of JSON by its schema, or a hostile one.
-func (f *fuzzed) value(t *rapid.T, name string, s *base.Schema, mild bool) any {
-	if !mild && rapid.IntRange(0, 9).Draw(t, "wrong type of "+name) == 0 {
+// value draws a JSON value that fits the schema, or, unless it must be valid, a hostile one.
+func (f *fuzzed) value(t *rapid.T, name string, s *base.Schema, valid bool) any {
+	if !valid && rapid.IntRange(0, 9).Draw(t, "wrong type of "+name) == 0 {
 		return rapid.SampledFrom([]any{nil, true, 0, -1, 1.5, 1e300, int64(math.MaxInt64), json.Number("1e400"),
 			json.Number("18446744073709551616"), "", "x", []any{}, []any{nil}, map[string]any{}, map[string]any{"x": 1}}).Draw(t,
 			name)
@@ -157,40 +159,40 @@ func (f *fuzzed) value(t *rapid.T, name string, s *base.Schema, mild bool) any {
 	case slices.Contains(s.Type, "object"):
 		body := map[string]any{}
 		for key, property := range s.Properties.FromOldest() {
-			if mild && slices.Contains(s.Required, key) || rapid.Bool().Draw(t, "has "+key) {
-				body[key] = f.value(t, key, f.schema(property), mild)
+			if valid && slices.Contains(s.Required, key) || rapid.Bool().Draw(t, "has "+key) {
+				body[key] = f.value(t, key, f.schema(property), valid)
 			}
 		}
-		if !mild && rapid.IntRange(0, 9).Draw(t, "has another field") == 0 {
+		if !valid && rapid.IntRange(0, 9).Draw(t, "has another field") == 0 {
 			body[rapid.SampledFrom(hostile).Draw(t, "another field")] = 1
 		}
 		return body
 	case slices.Contains(s.Type, "array"):
 		most := 3
-		if !mild && rapid.IntRange(0, 20).Draw(t, "long "+name) == 0 {
+		if !valid && rapid.IntRange(0, 20).Draw(t, "long "+name) == 0 {
 			most = 10_001
 		}
 		list := make([]any, rapid.SampledFrom([]int{0, 1, 2, most}).Draw(t, "length of "+name))
 		for i := range list {
 			if list[i] = any("9001"); i < 3 {
-				list[i] = f.value(t, name, f.schema(s.Items.A), mild)
+				list[i] = f.value(t, name, f.schema(s.Items.A), valid)
 			}
 		}
 		return list
 	case slices.Contains(s.Type, "integer"):
-		if text := f.text(t, name, s, mild); text != "" && json.Valid([]byte(text)) {
+		if text := f.text(t, name, s, valid); text != "" && json.Valid([]byte(text)) {
 			return json.Number(text)
 		}
 		return 1
 	case slices.Contains(s.Type, "boolean"):
 		return rapid.Bool().Draw(t, name)
 	}
-	return f.text(t, name, s, mild)
+	return f.text(t, name, s, valid)
 }
 
 // body draws the body of a request.
-func (f *fuzzed) body(t *rapid.T, op operation, mild bool) string {
-	if !mild && rapid.IntRange(0, 9).Draw(t, "broken body") == 0 {
+func (f *fuzzed) body(t *rapid.T, op operation, valid bool) string {
+	if !valid && rapid.IntRange(0, 9).Draw(t, "broken body") == 0 {
 		return rapid.SampledFrom([]string{
 			"", "{", "null", "[]", "\"x\"", "1", "{}{}", "{\"a\":1,}", "\xff", "{\"by\":\"\xff\"}", "{\"by\":\"\\ud800\"}",
 			strings.Repeat("[", 20_000), strings.Repeat("{\"a\":", 20_000),
@@ -198,29 +200,29 @@ func (f *fuzzed) body(t *rapid.T, op operation, mild bool) string {
 		}).Draw(t, "body")
 	}
 	raw, err := json.Marshal(f.value(t, "body", f.schema(op.RequestBody.Content.GetOrZero("application/json").Schema),
-		mild))
-	if err != nil { // A number that JSON has and Go has not.
+		valid))
+	if err != nil { // The draw was a number that JSON has and Go does not have.
 		return "{\"by\": 1e400}"
 	}
 	return string(raw)
 }
 
 // request draws a request of an operation.
-func (f *fuzzed) request(t *rapid.T, op operation, mild bool) (path, body string) {
+func (f *fuzzed) request(t *rapid.T, op operation, valid bool) (path, body string) {
 	path = op.path
 	query := url.Values{}
-	// Where all is wrong, the first thing is refused and nothing else is looked at: mostly one thing is.
+	// Mostly only one part is hostile: if all are, the server refuses the first and does not read the others.
 	victim, all := -1, false
-	if !mild {
+	if !valid {
 		victim, all = rapid.IntRange(0, len(op.parameters)).Draw(t, "victim"), rapid.IntRange(0, 3).Draw(t, "all are") == 0
 	}
 	for i, p := range op.parameters {
-		mild := !all && i != victim
+		valid := !all && i != victim
 		schema := f.schema(p.Schema)
 		if p.In == "path" {
-			segment := f.text(t, p.Name, schema, mild)
+			segment := f.text(t, p.Name, schema, valid)
 			if segment == "" || segment == "." || segment == ".." || strings.Contains(segment, "/") {
-				segment = "x" // It would be another path.
+				segment = "x" // The drawn one would make another path.
 			}
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(segment))
 			continue
@@ -228,18 +230,18 @@ func (f *fuzzed) request(t *rapid.T, op operation, mild bool) (path, body string
 		required := p.Required != nil && *p.Required
 		switch token := f.tokens[op.OperationId]; {
 		case !required && i != victim && rapid.Bool().Draw(t, "leaves out "+p.Name):
-		case mild && p.Name == "after" && token == "": // Nothing that is good is known.
-		case mild && p.Name == "after":
+		case valid && p.Name == "after" && token == "": // No valid token is known.
+		case valid && p.Name == "after":
 			query.Add(p.Name, token)
-		case mild || rapid.IntRange(0, 9).Draw(t, "has "+p.Name) > 0:
-			query.Add(p.Name, f.text(t, p.Name, schema, mild))
+		case valid || rapid.IntRange(0, 9).Draw(t, "has "+p.Name) > 0:
+			query.Add(p.Name, f.text(t, p.Name, schema, valid))
 		}
-		if !mild && rapid.IntRange(0, 19).Draw(t, "twice "+p.Name) == 0 {
-			query.Add(p.Name, f.text(t, p.Name, schema, mild))
+		if !valid && rapid.IntRange(0, 19).Draw(t, "twice "+p.Name) == 0 {
+			query.Add(p.Name, f.text(t, p.Name, schema, valid))
 		}
 	}
 	raw := query.Encode()
-	if !mild && rapid.IntRange(0, 19).Draw(t, "another parameter") == 0 {
+	if !valid && rapid.IntRange(0, 19).Draw(t, "another parameter") == 0 {
 		raw += "&" + rapid.SampledFrom([]string{"x=1", "%zz=1", "a;b=1", "limit", "=", "%FF=1", "state[]=1",
 			strings.Repeat("p", 3000) + "=1"}).Draw(t, "which")
 	}
@@ -252,18 +254,18 @@ func (f *fuzzed) request(t *rapid.T, op operation, mild bool) (path, body string
 	return path, body
 }
 
-// Whatever is asked is answered: with what is described, or with a sentence that says what is wrong with the request.
-func TestOpenAPI_WhateverIsAskedIsAnswered(t *testing.T) {
+// Any request gets an answer that is described, or a problem with a sentence that explains what is wrong.
+func TestOpenAPI_AnyRequestGetsADescribedAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFuzzed(t)
 	for _, op := range f.operations() {
 		t.Run(op.OperationId, func(t *testing.T) {
 			t.Parallel()
 			done, refused := 0, 0
-			defer func() { t.Logf("%d were done, %d refused", done, refused) }()
+			defer func() { t.Logf("%d requests succeeded, %d were refused", done, refused) }()
 			rapid.Check(t, func(rt *rapid.T) {
-				mild := rapid.IntRange(0, 3).Draw(rt, "mild") == 0
-				path, body := f.request(rt, op, mild)
+				valid := rapid.IntRange(0, 3).Draw(rt, "valid") == 0
+				path, body := f.request(rt, op, valid)
 				w, fault := f.send(op.method, path, body, operatorToken)
 				if fault != "" {
 					rt.Fatal(fault)
@@ -278,24 +280,24 @@ func TestOpenAPI_WhateverIsAskedIsAnswered(t *testing.T) {
 					rt.Fatalf("answered with %d: %s", w.Code, asked)
 				}
 				if op.OperationId == "oauthCallback" {
-					return // A page for a person.
+					return // It answers with an HTML page.
 				}
 				var p httpapi.Problem
 				if w.Header().Get("Content-Type") != "application/problem+json" || json.Unmarshal(w.Body.Bytes(), &p) != nil {
-					rt.Fatalf("is no problem: %s", asked)
+					rt.Fatalf("the answer is not a problem: %s", asked)
 				}
 				if len(p.Detail) < 10 || !strings.HasSuffix(p.Detail, ".") || w.Code == http.StatusUnprocessableEntity &&
 					strings.Contains(p.Detail, "see errors") && len(p.Errors) == 0 {
-					rt.Fatalf("says no whole sentence: %s", asked)
+					rt.Fatalf("the detail is not a whole sentence: %s", asked)
 				}
 				for _, e := range p.Errors {
-					if e.Detail == "" || mild && (strings.HasPrefix(e.Detail, "there is no such field") ||
+					if e.Detail == "" || valid && (strings.HasPrefix(e.Detail, "there is no such field") ||
 						strings.HasPrefix(e.Detail, "there is no such parameter")) {
-						rt.Fatalf("refuses what is described, or says nothing of %q: %s", e.Field, asked)
+						rt.Fatalf("a described field is refused, or %q has no detail: %s", e.Field, asked)
 					}
 				}
 				if w.Body.Len() > 16<<10 {
-					rt.Fatalf("answers to a mistake with %d bytes: %.300s", w.Body.Len(), asked)
+					rt.Fatalf("the problem has %d bytes: %.300s", w.Body.Len(), asked)
 				}
 			})
 		})

@@ -25,7 +25,7 @@ type holes struct {
 	}
 }
 
-func TestHoles_AreToldAndOrdered(t *testing.T) {
+func TestHoles_AreListedAndOrdered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.store.SeedTasks(t.Context(), []settings.NewTask{
@@ -42,12 +42,12 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	var got holes
 	decode(t, b.get("/api/v1/coverage/holes"), &got)
 	require.Equal(t, []int{2, 2, 0, 0}, []int{got.Holes, got.Subtasks, got.Waiting, got.Ordered})
-	require.Nil(t, got.Calls, "nothing is known of the task's calls")
+	require.Nil(t, got.Calls, "the cost of the task is unknown")
 	require.Len(t, got.Tasks, 1)
 	require.Equal(t, "tulip.back 2026-11-18 2026-11-20", got.Tasks[0].Task+" "+got.Tasks[0].From+" "+got.Tasks[0].To)
 	decode(t, b.get("/api/v1/coverage/holes?media=orchid"), &got)
 	require.Zero(t, got.Holes)
-	require.Zero(t, *got.Calls, "nothing costs nothing")
+	require.Zero(t, *got.Calls, "without subtasks there are no calls")
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 
 	w := b.post("/api/v1/coverage/fill", `{"media":"tulip","max_subtasks":1}`)
@@ -115,7 +115,7 @@ func orderOf(t *testing.T, b *bench) ledger.RunOrder {
 	return orders[0]
 }
 
-func TestHoles_RefuseWhatIsNotThere(t *testing.T) {
+func TestHoles_RefuseWrongParameters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Equal(t, []fieldError{{Field: "media", Detail: `"facebook" is refused: want tulip or orchid`}},

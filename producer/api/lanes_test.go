@@ -54,10 +54,10 @@ func TestLane_IsMadeChangedAndDeleted(t *testing.T) {
 		InForce: client.LaneRule{BacklogMax: 50_000, LateSeconds: 600, Importance: 25},
 		Tasks:   []string{"tulip.report_daily.account"},
 	}, made)
-	require.Empty(t, b.lane(http.MethodGet, normalLane, "").Tasks, "they travel on the platform's own lane now")
+	require.Empty(t, b.lane(http.MethodGet, normalLane, "").Tasks, "they now use the platform's own lane")
 	require.EqualValues(t, 9, b.lane(http.MethodPut, tulipLane, `{"pool_size": 9}`).PoolSize)
 	same := b.lane(http.MethodPut, tulipLane, `{}`)
-	require.EqualValues(t, 25, same.Importance, "what is left out stays")
+	require.EqualValues(t, 25, same.Importance, "a field that is left out stays")
 	require.EqualValues(t, 9, b.lane(http.MethodDelete, tulipLane, "").PoolSize)
 	require.Equal(t, []string{
 		`ada lane.put lane/tulip/normal  > {"pool_size":7,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":25}`,
@@ -67,7 +67,7 @@ func TestLane_IsMadeChangedAndDeleted(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, tulipLane, "", adminToken).Code)
 }
 
-// What travels on a lane without a row is read by nobody.
+// No consumer reads the messages of a lane without a row.
 func TestLane_ThatIsInUseIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
@@ -87,11 +87,11 @@ func TestLane_ThatIsInUseIsNotDeleted(t *testing.T) {
 	b.lane(http.MethodPut, lanesPath+"/tulip/offline", `{"pool_size": 1}`)
 	b.lane(http.MethodDelete, offline, "")
 	w = b.call(http.MethodDelete, lanesPath+"/tulip/offline", "", adminToken)
-	require.Equal(t, http.StatusConflict, w.Code, "now it is the run's only one")
+	require.Equal(t, http.StatusConflict, w.Code, "the run has no other lane now")
 	require.Len(t, b.auditText(), 2)
 }
 
-func TestLane_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
+func TestLane_ARefusalNamesEachWrongField(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	for _, test := range []struct {

@@ -21,7 +21,7 @@ func (b *bench) limitRules(query string) []client.LimitRule {
 	return list.Rules
 }
 
-// own is the platform's own limit of a period in milliseconds.
+// own returns the platform's own limit with a period in milliseconds.
 func own(media string, period, calls int64) client.LimitRule {
 	return client.LimitRule{
 		Source: "platform", Media: media, Endpoint: "*", EachEndpoint: true, Scope: "app", PeriodMs: period, Unit: "calls",
@@ -29,7 +29,7 @@ func own(media string, period, calls int64) client.LimitRule {
 	}
 }
 
-func TestLimitRules_RowsTakeThePlaceOfThePlatformsOwn(t *testing.T) {
+func TestLimitRules_RowsOverrideThePlatformsOwn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	second, minute := own("tulip", 1000, 20), own("tulip", 60_000, 600)
@@ -59,10 +59,10 @@ func TestLimitRules_RowsTakeThePlaceOfThePlatformsOwn(t *testing.T) {
 	off := put(
 		`{"media": "tulip", "endpoint": "/*", "each_endpoint": true, "scope": "app", "period_ms": 60000,
 		  "calls": 300, "enabled": false}`)
-	require.Equal(t, row.ID, off.ID, "it takes the place of the one of the same")
+	require.Equal(t, row.ID, off.ID, "it replaces the row for the same calls")
 	require.False(t, off.Enabled)
 	require.Equal(t, []client.LimitRule{off, second}, b.limitRules("?media=tulip"),
-		"a row that is switched off takes the platform's own limit away")
+		"a row that is switched off removes the platform's own limit")
 	put(`{"media": "tulip", "endpoint": "*", "each_endpoint": true, "scope": "app", "period_ms": 60000, "calls": 300}`)
 
 	w := b.call(http.MethodDelete, rulesPath+"/"+row.ID, "", adminToken)
@@ -70,7 +70,7 @@ func TestLimitRules_RowsTakeThePlaceOfThePlatformsOwn(t *testing.T) {
 	var deleted client.DeletedLimitRule
 	decode(t, w.Body.String(), &deleted)
 	require.Equal(t, row.ID, deleted.Deleted.ID)
-	require.Equal(t, []client.LimitRule{minute}, deleted.InForce, "the platform's own holds again")
+	require.Equal(t, []client.LimitRule{minute}, deleted.InForce, "the platform's own limit is in force again")
 	require.Equal(t, []client.LimitRule{second, minute}, b.limitRules("?media=tulip"))
 	log := b.auditText()
 	require.Len(t, log, 4)
@@ -85,7 +85,7 @@ func TestLimitRules_RowsTakeThePlaceOfThePlatformsOwn(t *testing.T) {
 	}
 }
 
-func TestLimitRule_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
+func TestLimitRule_ARefusalNamesEachWrongField(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for body, want := range map[string][]fieldError{
@@ -118,8 +118,9 @@ func TestLimitRule_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 	require.Empty(t, b.auditText())
 }
 
-// Somebody wrote by SQL what the unique key takes for another limit, and those who load the table for the same.
-func TestLimitRule_ThatARowSaysAlreadyIsRefused(t *testing.T) {
+// A row that was written by SQL may differ in its unique key and still be the same limit for the processes that load
+// the table.
+func TestLimitRule_ThatDuplicatesARowIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	db := b.store.Config.Writer(t.Context())
@@ -141,8 +142,8 @@ func TestLimitRule_ThatARowSaysAlreadyIsRefused(t *testing.T) {
 	require.Empty(t, b.auditText())
 }
 
-// What is set here is what those who load the table use.
-func TestLimitRule_HoldsAsARowOfTheTable(t *testing.T) {
+// The processes that load the table use the rows that the API wrote.
+func TestLimitRule_IsInForceWhenTheTableIsLoaded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Equal(t, http.StatusOK, b.call(http.MethodPut, rulesPath,

@@ -20,7 +20,7 @@ import (
 	"adsync/base/task"
 )
 
-func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
+func TestLimits_ShowTheirUseAndThePauses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.rules.Set([]grant.Rule{
@@ -58,11 +58,11 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 		}
 	}
 	decode(t, b.get("/api/v1/limits"), &got)
-	require.Len(t, got.Limits, 3, "those of single accounts are left out")
+	require.Len(t, got.Limits, 3, "limits of single accounts are left out")
 	all, app, rows := got.Limits[0], got.Limits[1], got.Limits[2]
 	require.Equal(t, []any{"of ads", "rows", 40_000, 0}, []any{rows.Endpoint, rows.Unit, rows.Calls, rows.CallsMax})
 	require.LessOrEqual(t, rows.Window, 12_000,
-		"three calls that are thought to match three thousand each, some of which the window has forgotten")
+		"three calls of an estimated three thousand rows each, some of which have left the window")
 	require.Equal(t, []any{"calls", 900}, []any{app.Unit, app.CallsMax})
 	require.Equal(t, []any{"*", "platform", "", "24h0m0s", 100_000, 3, 3},
 		[]any{all.Endpoint, all.Scope, all.Subject, all.Period, all.Calls, all.Window, all.LastHour})
@@ -84,7 +84,7 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 	require.Equal(t, "media", b.refused(http.MethodGet, "/api/v1/limits?media=myspace", "")[0].Field)
 }
 
-func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
+func TestWait_ExplainsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t,
@@ -113,7 +113,8 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 		return w
 	}
 	call := grant.Call{Media: "tulip", Endpoint: "daily_reports/get", App: "1"}
-	_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call) // What it claims is told for three seconds.
+	// The limits show a process's demand for three seconds.
+	_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call)
 	require.NoError(t, err)
 	w := of("7")
 	require.Equal(t, wait{
@@ -131,7 +132,8 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	require.Equal(t, []any{"deferred", "the limit of the app", now.Add(time.Minute)},
 		[]any{w.State, w.Reason, w.ExpectedAt})
 
-	// Our id goes before the platform's, since the lists have it; the account of both ids is the one that waits.
+	// The lists have our ids, so our id is tried before the platform's: here a number is our id of one account and the
+	// platform's id of another.
 	theirs, ours := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET external_id = ? WHERE id = ?",
 		id(ours), theirs).Error)
@@ -151,7 +153,7 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 		viewerToken).Code)
 }
 
-// A pause that a platform asked for ends for all processes, and for those who wait in this one.
+// A pause that a platform asked for ends for all processes, and for the calls that wait in this one.
 func TestLimits_APauseIsEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -182,8 +184,8 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 	require.Len(t, b.auditText(), 1)
 }
 
-// rest has a login's refresh rest, as one does whose platform was over its limit.
-func (b *bench) rest(login string, lasts time.Duration) int64 {
+// addResting adds a login whose refresh rests after an answer that the platform is over its limit.
+func (b *bench) addResting(login string, lasts time.Duration) int64 {
 	b.t.Helper()
 	in := now.Add(time.Hour)
 	row := settings.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in,
@@ -200,9 +202,9 @@ func (b *bench) rest(login string, lasts time.Duration) int64 {
 func TestLimits_ARestOfALoginsRefreshIsListedAndEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.rest("20000001", time.Hour)
-	b.rest("20000002", time.Hour)
-	b.rest("20000003", 0)
+	b.addResting("20000001", time.Hour)
+	b.addResting("20000002", time.Hour)
+	b.addResting("20000003", 0)
 	type point struct{ Media, Endpoint, Scope, Subject string }
 	type list struct{ Pauses []point }
 	listed := func(of string) (points []point) {
@@ -226,14 +228,14 @@ func TestLimits_ARestOfALoginsRefreshIsListedAndEnded(t *testing.T) {
 	require.NoError(t, b.redis.Close())
 	require.Equal(t, http.StatusServiceUnavailable, b.post(path, `{"media": "tulip"}`).Code)
 	require.Equal(t, []point{second}, listed(b.post(path,
-		`{"media": "tulip", "endpoint": "token_refresh"}`).Body.String()), "Redis knows nothing of it")
+		`{"media": "tulip", "endpoint": "token_refresh"}`).Body.String()), "the rest is not in Redis")
 	resting, err := b.store.RestingLogins(t.Context(), "", 10)
 	require.NoError(t, err)
 	require.Empty(t, resting)
 }
 
-// What was put off until the end of a pause knows nothing of an end before.
-func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
+// A subtask that was deferred until the end of a pause has only a due time, which ending the pause must change.
+func TestLimits_WaitingSubtasksAreDueWhenAPauseIsEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	runID := task.NewRunID(now)
@@ -260,7 +262,7 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 	}
 	const path = "/api/v1/limits/end-pause"
 	require.Contains(t, b.post(path, `{"media": "tulip", "subject": "17"}`).Body.String(), `"subtasks":0`,
-		"nothing of the app is paused")
+		"the app is not paused")
 	require.Contains(t, b.post(path, `{"media": "tulip", "dry_run": true}`).Body.String(), `"subtasks":2`)
 	require.Empty(t, dueNow())
 	require.Empty(t, b.auditText())
@@ -268,23 +270,23 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 	call := grant.Call{Media: "tulip", Endpoint: "adgroups/get", App: "17", Account: "9001"}
 	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
 	require.Contains(t, b.post(path, `{"media": "tulip", "subject": "17"}`).Body.String(), `"subtasks":1`)
-	require.Equal(t, []int{1}, dueNow(), "what failed has nothing to do with the app's limit")
+	require.Equal(t, []int{1}, dueNow(), "a failed subtask does not wait for the app's limit")
 	require.Contains(t, b.post(path, `{"media": "tulip"}`).Body.String(), `"subtasks":1`)
 	require.Equal(t, []int{1, 2}, dueNow())
 	require.Len(t, b.auditText(), 2)
 	require.Equal(t, woken+2, b.producer.woken)
 }
 
-// While Redis is away the answer says when pauses end, and what ends them before.
-func TestLimits_EndingAPauseWithoutRedisSaysWhatToDo(t *testing.T) {
+// While Redis does not answer, the problem says when pauses end, and how to end them earlier.
+func TestLimits_EndingAPauseWithoutRedisNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.redis.Close())
 	w := b.post("/api/v1/limits/end-pause", `{"media": "tulip"}`)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	for _, says := range []string{"at most media.pause_max", "make Redis answer again and repeat this order",
+	for _, text := range []string{"at most media.pause_max", "make Redis answer again and repeat this order",
 		"restart the consumers"} {
-		require.Contains(t, w.Body.String(), says)
+		require.Contains(t, w.Body.String(), text)
 	}
 	require.Empty(t, b.auditText())
 }
@@ -309,7 +311,7 @@ func (readOnly) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-func TestLimits_APauseThatDoesNotEndIsNoSuccess(t *testing.T) {
+func TestLimits_APauseThatDoesNotEndIsAnError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	call := grant.Call{Media: "tulip", Endpoint: "adgroups/get", App: "17", Account: "9001"}

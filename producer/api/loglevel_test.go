@@ -33,7 +33,7 @@ func TestLogLevel_IsOrderedByAdminsForATime(t *testing.T) {
 	require.JSONEq(t, `{}`, b.get(path))
 	require.Equal(t, 2, b.count(b.store.Config, "audit_log"))
 
-	// What is given empty does not count as left out.
+	// An empty value does not count as left out.
 	w = b.call(http.MethodPut, path, `{"level": "debug", "role": "", "node": ""}`, adminToken)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	require.Equal(t, []httpapi.FieldError{{Field: "role", Detail: "is empty: want a value, or leave it out"},
@@ -44,7 +44,7 @@ func TestLogLevel_IsOrderedByAdminsForATime(t *testing.T) {
 		b.problem(w).Errors)
 	require.JSONEq(t, `{}`, b.get(path))
 
-	// The same level again moves its end, which is what the entry says: before and after have the same fields.
+	// The same level again moves only its end. The entry shows that: before and after have the same fields.
 	for _, seconds := range []string{"600", "1200"} {
 		require.Equal(t, http.StatusOK, b.call(http.MethodPut, path, `{"level": "debug", "for_seconds": `+seconds+`}`,
 			adminToken).Code)

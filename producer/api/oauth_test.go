@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page takes its own style alone, by its hash: what a platform or a name puts into it is text.
-func TestOAuthPage_TakesNothingButItsOwnStyle(t *testing.T) {
+// The page allows only its own style, by its hash: anything that a platform or a name adds is text.
+func TestOAuthPage_AllowsOnlyItsOwnStyle(t *testing.T) {
 	t.Parallel()
 	w := setup(t).call(http.MethodGet, "/oauth/paper/callback?state=x&code=y", "", "")
 	policy := w.Header().Get("Content-Security-Policy")
@@ -23,5 +23,5 @@ func TestOAuthPage_TakesNothingButItsOwnStyle(t *testing.T) {
 	hash := sha256.Sum256([]byte(style[1]))
 	require.Contains(t, policy, "style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'")
 	require.NotContains(t, w.Body.String(), " style=")
-	require.Equal(t, "no-referrer", w.Header().Get("Referrer-Policy"), "its address holds the code")
+	require.Equal(t, "no-referrer", w.Header().Get("Referrer-Policy"), "its address has the code")
 }

@@ -26,16 +26,16 @@ import (
 	"adsync/producer/api"
 )
 
-// description is docs/openapi.yaml, by which all answers of this package's tests are judged.
+// description is docs/openapi.yaml. All answers in this package's tests are checked against it.
 type description struct {
 	model     *v3.Document
 	validator validator.Validator
 
-	mu   sync.Mutex      // The library makes schemas when they are asked for, and two who ask may wait for each other.
+	mu   sync.Mutex      // The library makes schemas lazily, and two goroutines that need them may deadlock.
 	seen map[string]bool // by operation and status
 }
 
-// schema is what a reference stands for.
+// schema resolves a reference.
 func (d *description) schema(p *base.SchemaProxy) *base.Schema {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +51,7 @@ var described = sync.OnceValues(func() (*description, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Strict: what an answer has and the description does not is a fault as well.
+	// In strict mode a field that is not described is a fault.
 	v, errs := validator.NewValidator(document, config.WithFormatAssertions(), config.WithStrictMode(),
 		config.WithStrictIgnorePaths("$.body.**params.**", "$.body.**figures.**", "$.body.audit[*].before.**",
 			"$.body.audit[*].after.**"), config.WithStrictIgnoredHeadersExtra("X-Request-Id", "Cache-Control",
@@ -62,7 +62,7 @@ var described = sync.OnceValues(func() (*description, error) {
 	return &description{model: &model.Model, validator: v, seen: map[string]bool{}}, nil
 })
 
-// operation is what a method does at a path of the description.
+// operation is a method at a path of the description.
 type operation struct {
 	method, path string
 	*v3.Operation
@@ -71,7 +71,7 @@ type operation struct {
 
 func (o operation) String() string { return o.method + " " + o.path }
 
-// operations are all that are described, in the order of the file.
+// operations returns all operations of the description, in the order of the file.
 func (d *description) operations() []operation {
 	var all []operation
 	for path, item := range d.model.Paths.PathItems.FromOldest() {
@@ -88,12 +88,12 @@ var (
 	describedParameter = regexp.MustCompile(`\{\w+\}`)
 )
 
-// describedRoute is how the description writes a route.
+// describedRoute writes a route in the form of the description.
 func describedRoute(method, path string) string {
 	return method + " " + pathParameter.ReplaceAllString(path, "{$1}")
 }
 
-// routeOf finds the operation of a request's path as the server does; "" when no route has it.
+// routeOf finds the operation of a request's path as the server does; "" if no route matches.
 var routeOf = func() func(method, path string) string {
 	var mu sync.Mutex
 	engine := gin.New()
@@ -111,17 +111,17 @@ var routeOf = func() func(method, path string) string {
 	}
 }()
 
-// judge says in what an answer is not as it is described. Every request of this package's tests goes through it.
-func judge(method, path string, w *httptest.ResponseRecorder) (fault string) {
+// checkAnswer says in what an answer is not as it is described. Every request of this package's tests goes through it.
+func checkAnswer(method, path string, w *httptest.ResponseRecorder) (fault string) {
 	d, err := described()
 	if err != nil {
 		return "docs/openapi.yaml: " + err.Error()
 	}
 	route := routeOf(method, path)
 	if route == "" {
-		return "" // The server says so itself.
+		return "" // The server answers itself.
 	}
-	// Of the request nothing but its operation matters here.
+	// The check of an answer needs only the operation of its request.
 	request := httptest.NewRequest(method, describedParameter.ReplaceAllString(strings.TrimPrefix(route, method+" "), "1"),
 		http.NoBody)
 	answer := &http.Response{StatusCode: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())),
@@ -137,24 +137,24 @@ func judge(method, path string, w *httptest.ResponseRecorder) (fault string) {
 			}
 		}
 		return fmt.Sprintf(
-			"%s answered %d with:\n%.4000s\nThat is not as docs/openapi.yaml describes it:%s\nPut it right there, under paths "+
-				"or under components/schemas.",
+			"%s answered %d with:\n%.4000s\nThis differs from docs/openapi.yaml:%s\nCorrect the document, under paths or under "+
+				"components/schemas, or the answer.",
 			route, w.Code, w.Body, text.String())
 	}
 	d.seen[fmt.Sprint(route, " ", w.Code)] = true
 	return ""
 }
 
-// TestMain fails when something that is described was called by no test; with -run nothing is said.
+// TestMain fails if the tests have not seen each described answer of success. It does not check that with -run.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" &&
 		flag.Lookup("test.skip").Value.String() == "" {
-		if missing := neverSeen(); len(missing) > 0 {
+		if missing := uncalled(); len(missing) > 0 {
 			fmt.Fprintf(os.Stderr,
-				"docs/openapi.yaml describes what no test of this package has seen: %s\nCall each of them in a test, by "+
-					"bench.call, get or post, and have it succeed.\n",
+				"docs/openapi.yaml: no test of this package has seen these answers: %s\nAdd a test for each in which the "+
+					"request succeeds, by bench.call, get or post.\n",
 				strings.Join(missing, "; "))
 			code = 1
 		}
@@ -162,8 +162,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// neverSeen are the answers of success that are described and that no test was given.
-func neverSeen() (missing []string) {
+// uncalled are the answers of success that are described and that no test was given.
+func uncalled() (missing []string) {
 	d, err := described()
 	if err != nil {
 		return []string{err.Error()}
@@ -172,7 +172,7 @@ func neverSeen() (missing []string) {
 		for status, response := range op.Responses.Codes.FromOldest() {
 			answer := fmt.Sprint(op, " ", status)
 			if response.Content.GetOrZero("text/html") != nil {
-				// The page of a person who has authorised a login takes a platform: other tests show that.
+				// The page of an authorised login needs a platform: other tests get it.
 				answer = op.String() + " 404"
 			}
 			if !d.seen[answer] {

@@ -36,7 +36,8 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	decode(t, w.Body.String(), &answer)
 	require.JSONEq(t, `{"run_id": "`+answer.RunID+
 		`", "task": "tulip.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
-	  "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true, "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
+	  "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true, "ordered_by": "otto",
+	    "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
 	require.Equal(t, "/api/v1/runs/"+answer.RunID, w.Header().Get("Location"))
 	require.Equal(t, 1, b.producer.woken)
 
@@ -44,7 +45,7 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.NoError(t, err)
 	runID, err := strconv.ParseInt(answer.RunID, 10, 64)
 	require.NoError(t, err)
-	require.Equal(t, now, task.RunTime(runID), "the id's day, which names its log table, is that of the same clock")
+	require.Equal(t, now, task.RunTime(runID), "the day in the id, which names the log table, is from the same clock")
 	require.Equal(t, []ledger.RunOrder{{
 		RunID: runID, TaskID: 1, OrderedAt: now,
 		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true,
@@ -58,7 +59,7 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.JSONEq(t, w.Body.String(), after)
 	version, err := b.store.TasksVersion(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, version, "an order is no reason for all producers to reload")
+	require.Zero(t, version, "an order does not make the producers reload")
 
 	require.JSONEq(t, `{"id": "`+answer.RunID+
 		`", "task_id": "1", "task": "tulip.report_daily.account", "kind": "order", "state": "pending"}`,
@@ -70,7 +71,7 @@ func TestOrder_OfTheWholeScopeIsTheTasksOwnWork(t *testing.T) {
 	b := setup(t, daily(), good(2, "tulip.adgroup.full", "tulip.adgroup", ""),
 		good(3, "tulip.token_refresh", "tulip.token_refresh", ""), good(4, "reload", "system.summary", ""))
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
-	b.account("tulip", "9002", "active", "Mars/Olympus", "") // left to the run, which names it
+	b.account("tulip", "9002", "active", "Mars/Olympus", "") // skipped here; the run names it
 	for _, name := range []string{"tulip.report_daily.account", "tulip.adgroup.full", "tulip.token_refresh", "reload"} {
 		w := b.post("/api/v1/tasks/"+name+"/run", `{"scope": "all"}`)
 		require.Equal(t, http.StatusAccepted, w.Code, "%s: %s", name, w.Body.String())
@@ -115,11 +116,11 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 		{"a day that the platform no longer keeps", dailyRun,
 			`{"accounts": ["9001"], "from": "2020-01-01", "to": "2020-01-03"}`,
 			[]fieldError{{Field: "from", Detail: "2020-01-01 is refused: want "}}},
-		{"a day to come", dailyRun, `{"scope": "all", "from": "2026-11-21", "to": "2026-11-22"}`,
+		{"a future day of the whole scope", dailyRun, `{"scope": "all", "from": "2026-11-21", "to": "2026-11-22"}`,
 			[]fieldError{{Field: "to",
 				Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in " +
 					"Asia/Shanghai)"}}},
-		{"a day that is still to come for some of the scope", "/api/v1/tasks/tulip.all/run",
+		{"a day that is in the future for some of the scope", "/api/v1/tasks/tulip.all/run",
 			`{"scope": "all", "from": "2026-11-22", "to": "2026-11-22"}`,
 			[]fieldError{{Field: "to",
 				Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in " +
@@ -146,26 +147,27 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 			}},
 		{"too many accounts", dailyRun, `{"accounts": [` + many + `]}`,
 			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or "}}},
-		{"a confirmation of nothing that is named", dailyRun,
+		{"a confirmation without accounts", dailyRun,
 			`{"scope": "all", "confirm": true, "from": "2026-11-18", "to": "2026-11-18"}`,
-			[]fieldError{{Field: "confirm", Detail: "needs accounts: name the accounts whose answers are to be stored without question"}}},
+			[]fieldError{{Field: "confirm",
+				Detail: "needs accounts: name the accounts whose answers are to be stored without question"}}},
 		{"from without to", dailyRun, `{"scope": "all", "from": "2026-11-18"}`,
 			[]fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
 		{"to without from", dailyRun, `{"scope": "all", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
 		{"days in the wrong order", dailyRun, `{"scope": "all", "from": "2026-11-20", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},
-		{"what are no days", dailyRun, `{"scope": "all", "from": "20261118", "to": "yesterday"}`, []fieldError{
+		{"values that are not days", dailyRun, `{"scope": "all", "from": "20261118", "to": "yesterday"}`, []fieldError{
 			{Field: "from", Detail: `"20261118" is refused: want a day such as 2026-11-21`},
 			{Field: "to", Detail: `"yesterday" is refused: want a day such as 2026-11-21`},
 		}},
-		{"a day that is to come", dailyRun, `{"accounts": ["9001"], "from": "2026-11-20", "to": "2030-01-01"}`,
+		{"a future day of an account", dailyRun, `{"accounts": ["9001"], "from": "2026-11-20", "to": "2030-01-01"}`,
 			[]fieldError{{Field: "to", Detail: "2030-01-01 is refused: want a day up to "}}},
 		{"a day before all figures", dailyRun, `{"scope": "all", "from": "0000-01-01", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
 		{"ids as numbers", dailyRun, `{"accounts": [9001]}`,
 			[]fieldError{{Field: "accounts", Detail: "want a string, got number"}}},
-		{"a field with a slip of the pen", dailyRun, `{"account": ["9001"]}`,
+		{"a misspelt field", dailyRun, `{"account": ["9001"]}`,
 			[]fieldError{{Field: "account", Detail: "there is no such field"}}},
 	}
 	for _, test := range tests {
@@ -210,10 +212,10 @@ func TestOrder_OfATaskThatCannotRun(t *testing.T) {
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 
 	require.Equal(t, http.StatusAccepted, b.post(dailyRun, `{"scope": "all"}`).Code,
-		"its last good value runs, also by order")
+		"its last good version runs, also by order")
 }
 
-func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
+func TestOrder_ADryRunEstimatesTheWork(t *testing.T) {
 	t.Parallel()
 	all := good(6, "tulip.all", "tulip.report_daily", `{"level":"account"}`)
 	all.Scope, all.FanOutRate = "all", 2
@@ -234,24 +236,26 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	decode(t, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`), &asked)
 	require.Positive(t, asked.Subtasks)
 	require.JSONEq(t,
-		`{"dry_run": true, "task": "tulip.report_daily.account", "accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20",
+		`{"dry_run": true, "task": "tulip.report_daily.account", "accounts": ["9001"], "from": "2026-11-18",
+		  "to": "2026-11-20",
 	  "subtasks": `+id(asked.Subtasks)+`, `+perDay+`null}`, dry(dailyRun,
 			`{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`))
-	// One subtask of each account: a scope in two zones, at two a second.
+	// Each account has one subtask. The scope is in two zones, the rate is two a second.
 	require.JSONEq(t,
 		`{"dry_run": true, "task": "tulip.all", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 4, `+
 			perDay+`2}`,
 		dry("/api/v1/tasks/tulip.all/run", `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
 	require.JSONEq(t,
-		`{"dry_run": true, "task": "tulip.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 3, `+perDay+`null}`,
+		`{"dry_run": true, "task": "tulip.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18",
+		  "subtasks": 3, `+perDay+`null}`,
 		dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
 	require.Contains(t, dry("/api/v1/tasks/tulip.token_refresh/run", `{"scope": "all", "dry_run": true}`), `"subtasks":0,`)
 	require.Contains(t, dry("/api/v1/tasks/system.summary/run", `{"scope": "all", "dry_run": true}`), `"subtasks":1,`)
 
-	// What the last run of the task took tells what this one takes.
-	b.deadRun(died, 1, "tulip.report_daily.account", "x", 77)
+	// The estimate comes from the last run of the task.
+	b.deadRun(diedAt, 1, "tulip.report_daily.account", "x", 77)
 	n := int64(10)
-	ended := died.Add(time.Hour)
+	ended := diedAt.Add(time.Hour)
 	run := task.NewRunID(ended)
 	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(run)))
 	b.addRun(ledger.Run{ID: run, TaskID: 1, TaskName: "t", State: task.RunSucceeded, Total: &n, Succeeded: 10,
@@ -268,14 +272,14 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 
 	require.Equal(t, "from", b.refused(http.MethodPost, dailyRun,
 		`{"scope": "all", "from": "2020-01-01", "to": "2020-01-01", "dry_run": true}`)[0].Field,
-		"what would be refused is refused")
+		"a dry run is refused like the order")
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 	require.Empty(t, b.auditText())
 	require.Zero(t, b.producer.woken)
 }
 
-// A deed that fails after its entry was written says so.
-func TestAudited_ADeedThatFailedIsSaidToHave(t *testing.T) {
+// The entry of an action that fails is completed with the error.
+func TestAudit_RecordsThatAnActionFailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")

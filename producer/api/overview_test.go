@@ -10,7 +10,7 @@ import (
 	"adsync/producer/overview/overviewtest"
 )
 
-func TestOverview_IsWhatTheTablesSay(t *testing.T) {
+func TestOverview_MatchesTheTables(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	overviewtest.Fill(t, b.store)

@@ -18,7 +18,7 @@ import (
 	"adsync/producer"
 )
 
-// memoryBroker keeps what is sent.
+// memoryBroker stores the messages that are sent.
 type memoryBroker struct {
 	mu   sync.Mutex
 	sent []broker.Message
@@ -45,7 +45,7 @@ func (*memoryBroker) Offsets(context.Context, string, ...string) ([]broker.Parti
 	return nil, broker.ErrUnknownTopic
 }
 
-// setupLive is a bench over a true producer, with one task and two accounts. The task's cron is far away.
+// setupLive returns a bench over a real producer, with one task and two accounts. The task's next tick is far away.
 func setupLive(t *testing.T) *bench {
 	t.Helper()
 	b := setup(t)
@@ -73,7 +73,7 @@ func setupLive(t *testing.T) *bench {
 	return b
 }
 
-// The routes over a true producer: a table with a bad row, a reload, and a rerun of three past days of one account.
+// The routes over a real producer: a table with a bad row, a reload, and a rerun of three past days of one account.
 func TestRoutes_OverAProducer(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
@@ -101,7 +101,7 @@ func TestRoutes_OverAProducer(t *testing.T) {
 	for _, e := range reloaded.Bad[0].Errors {
 		fields = append(fields, e.Field)
 	}
-	require.ElementsMatch(t, []string{"cron", "lane"}, fields, "all that is wrong, at once")
+	require.ElementsMatch(t, []string{"cron", "lane"}, fields, "all errors of the row at once")
 
 	shanghai, err := time.LoadLocation("Asia/Shanghai")
 	require.NoError(t, err)
@@ -130,12 +130,12 @@ func TestRoutes_OverAProducer(t *testing.T) {
 		for _, h := range m.Headers {
 			switch h.Key {
 			case "account":
-				require.Equal(t, id(account), string(h.Value), "nothing else is touched")
+				require.Equal(t, id(account), string(h.Value), "only this account is pulled")
 			case "part":
 				parts = append(parts, string(h.Value))
 			}
 		}
 	}
 	require.Contains(t, []string{strings.Join(days, " "), days[0] + ".." + days[2]}, strings.Join(parts, " "),
-		"just the days that were ordered")
+		"only the ordered days")
 }

@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/sqldb"
+	"adsync/base/store/results"
 )
 
 func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
@@ -28,7 +29,7 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 	}
 	add(ids[0], "2026-11-19", "clicks", "open", nil)
 	add(ids[0], "2026-11-19", "cost", "open", sqldb.At(now))
-	add(ids[0], "2026-11-20", "cost", "mended", nil)
+	add(ids[0], "2026-11-20", "cost", results.DifferenceMended, nil)
 	add(ids[1], "2026-11-18", "cost", "open", nil)
 
 	type difference struct {
@@ -59,11 +60,12 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 	}
 	require.Equal(t, []string{"9001 2026-11-19 clicks", "9001 2026-11-19 cost", "9002 2026-11-18 cost"}, got)
 	require.Len(t, list("?state=all").Differences, 4)
-	require.Equal(t, "mended", list("?state=all&day=2026-11-20").Differences[0].State)
+	require.Equal(t, results.DifferenceMended, list("?state=all&day=2026-11-20").Differences[0].State)
 	require.NotEmpty(t, list("?day=2026-11-19").Differences[1].ConfirmedAt)
 	require.Empty(t, list("?media=orchid").Differences)
 
-	require.Equal(t, []fieldError{{Field: "state", Detail: `"bad" is refused: want one of open, mended, all`}},
+	require.Equal(t, []fieldError{{Field: "state",
+		Detail: `"bad" is refused: want one of open, ` + results.DifferenceMended + `, all`}},
 		b.refused(http.MethodGet, "/api/v1/reconciliation?state=bad", ""))
 	require.Equal(t, []fieldError{{Field: "media", Detail: `"x" is refused: want tulip or orchid`}},
 		b.refused(http.MethodGet, "/api/v1/reconciliation?media=x", ""))

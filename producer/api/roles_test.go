@@ -11,8 +11,8 @@ import (
 	"adsync/producer/api"
 )
 
-// routeRoles says of each route who may call it, and a call that it takes. A route that is not here fails the test:
-// whoever adds one says what it is.
+// routeRoles lists for each route the role that it needs, and a call that it accepts. The test fails if a route is
+// missing here.
 var routeRoles = []struct {
 	role                       httpapi.Role
 	method, path, sample, body string
@@ -97,18 +97,18 @@ var routeRoles = []struct {
 	{httpapi.Admin, "DELETE", "/api/v1/tasks/:name", "/api/v1/tasks/tulip.report_daily.account", ""},
 }
 
-// ranks are those of the tokens that the bench has.
+// ranks are the bench's tokens and their roles, the weakest first.
 var ranks = []struct {
 	role  httpapi.Role
 	token string
 }{{httpapi.Viewer, viewerToken}, {httpapi.Operator, operatorToken}, {httpapi.Admin, adminToken}}
 
-func TestRoutes_EachTakesItsRoleAndNoLess(t *testing.T) {
+func TestRoutes_RequireTheirRole(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	said := map[string]bool{}
+	listed := map[string]bool{}
 	for _, r := range routeRoles {
-		said[r.method+" "+r.path+" "+string(r.role)] = true
+		listed[r.method+" "+r.path+" "+string(r.role)] = true
 		if r.role == httpapi.Anyone {
 			continue
 		}
@@ -117,7 +117,7 @@ func TestRoutes_EachTakesItsRoleAndNoLess(t *testing.T) {
 		for _, k := range ranks {
 			allowed = allowed || k.role == r.role
 			if allowed {
-				continue // Below: what is allowed may change something, and all that is refused is tried first.
+				continue // Allowed calls may change something: they come last.
 			}
 			w := b.call(r.method, r.sample, r.body, k.token)
 			require.Equal(t, http.StatusForbidden, w.Code, "%s %s as %s", r.method, r.path, k.role)
@@ -127,12 +127,12 @@ func TestRoutes_EachTakesItsRoleAndNoLess(t *testing.T) {
 		}
 	}
 	for _, r := range api.Routes(api.Deps{}) {
-		require.True(t, said[r.Method+" "+r.Path+" "+string(r.Role)],
-			"routeRoles has to say who may call %s %s, which has the role %s", r.Method, r.Path, r.Role)
+		require.True(t, listed[r.Method+" "+r.Path+" "+string(r.Role)],
+			"add %s %s with the role %s to routeRoles", r.Method, r.Path, r.Role)
 	}
 	require.Len(t, routeRoles, len(api.Routes(api.Deps{})))
 
-	// All that a viewer can do, and nothing has changed.
+	// A viewer's calls change nothing.
 	for _, r := range routeRoles {
 		if r.role == httpapi.Viewer {
 			w := b.call(r.method, r.sample, r.body, viewerToken)
@@ -140,7 +140,7 @@ func TestRoutes_EachTakesItsRoleAndNoLess(t *testing.T) {
 			require.Less(t, w.Code, 500, "%s %s: %s", r.method, r.path, w.Body.String())
 		}
 	}
-	require.Zero(t, b.count(b.store.Config, "audit_log"), "nobody has changed anything yet")
+	require.Zero(t, b.count(b.store.Config, "audit_log"), "nothing has changed yet")
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 
 	for _, r := range routeRoles {

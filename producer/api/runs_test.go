@@ -25,14 +25,15 @@ func decode(t *testing.T, body string, into any) {
 	require.NoError(t, json.Unmarshal([]byte(body), into), body)
 }
 
-// addRun writes a run as a leader would.
+// addRun adds a run.
 func (b *bench) addRun(r ledger.Run) {
 	b.t.Helper()
 	settings, err := json.Marshal(r.Settings)
 	require.NoError(b.t, err)
 	err = b.store.Data.Writer(b.t.Context()).Exec(
 		`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
-  planned_at, state, epoch, total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at)
+  planned_at, state, epoch, total, succeeded, failed, expired, cancelled, superseded, error_text, created_at,
+    fanned_out_at, ended_at)
 VALUES (?, ?, ?, 'tulip', 'tulip.report_daily', ?, 3, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, r.TaskID, r.TaskName, cmp.Or(r.Settings.Lane, "normal"), string(settings), r.Kind, sqldb.At(r.PlannedAt),
 		string(r.State), r.Total,
@@ -72,7 +73,7 @@ func TestRuns_ArePagedFromTheNewest(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"104", "103", "102", "101", "100", "50"}, seen)
-	require.Equal(t, 3, pages, "the last page is full, and knows that it is the last")
+	require.Equal(t, 3, pages, "the last page is full and has no next page")
 
 	tests := []struct {
 		query string
@@ -134,7 +135,7 @@ func TestRuns_AreListedByTime(t *testing.T) {
 	}
 }
 
-func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
+func TestRuns_RefuseWrongParameters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	tests := []struct {
@@ -147,7 +148,8 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 		{"?media=myspace", []fieldError{{Field: "media", Detail: `"myspace" is refused: want one of system, tulip`}}},
 		{"?state=failed,done&after=x&limit=0&since=soon", []fieldError{
 			{Field: "state",
-				Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired, or several with commas between them`},
+				Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, ` +
+					`skipped, expired, or several with commas between them`},
 			{Field: "since", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`},
 			{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
 			{Field: "limit", Detail: `"0" is refused: want 1 to 500`},
@@ -168,7 +170,7 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-func TestRun_TellsItsProgress(t *testing.T) {
+func TestRun_ShowsItsProgress(t *testing.T) {
 	t.Parallel()
 	total := int64(100)
 	begun := now.Add(-20 * time.Second)
@@ -185,7 +187,8 @@ func TestRun_TellsItsProgress(t *testing.T) {
 		rest   string
 	}{
 		{"while it runs", func(*ledger.Run) {}, `"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
-			`"state": "running", "rate_per_second": 2, "estimated_end": "2026-11-21T10:30:30Z", "fanned_out_at": "2026-11-21T10:29:41Z"`},
+			`"state": "running", "rate_per_second": 2, "estimated_end": "2026-11-21T10:30:30Z",
+			  "fanned_out_at": "2026-11-21T10:29:41Z"`},
 		{"while it is fanned out", func(r *ledger.Run) {
 			r.State, r.Total, r.FannedOutAt = task.RunFanningOut, nil,
 				time.Time{}
@@ -194,8 +197,9 @@ func TestRun_TellsItsProgress(t *testing.T) {
 		{"when it has ended", func(r *ledger.Run) {
 			r.State, r.EndedAt, r.Succeeded = task.RunPartial, begun.Add(10*time.Second), 90
 		}, `"total": 100, "waiting": 0, "retrying": 0, "deferred": 0`,
-			`"state": "partial", "rate_per_second": 10, "fanned_out_at": "2026-11-21T10:29:41Z", "ended_at": "2026-11-21T10:29:50Z"`},
-		{"under a clock that stands still", func(r *ledger.Run) { r.CreatedAt = now },
+			`"state": "partial", "rate_per_second": 10, "fanned_out_at": "2026-11-21T10:29:41Z",
+			  "ended_at": "2026-11-21T10:29:50Z"`},
+		{"if the clock does not advance", func(r *ledger.Run) { r.CreatedAt = now },
 			`"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
 			`"state": "running", "fanned_out_at": "2026-11-21T10:29:41Z"`},
 	}
@@ -218,7 +222,8 @@ func TestRun_TellsItsProgress(t *testing.T) {
 			created, succeeded := run.CreatedAt.Format(time.RFC3339), run.Succeeded
 			require.JSONEq(t,
 				`{"id": "900", "task_id": "1", "task": "t", "task_revision": 3, "media": "tulip", "handler": "tulip.report_daily",
-			  "lane": "normal", "kind": "order", "order": {"accounts": 2, "from": "2026-11-18", "to": "2026-11-20", "by": "otto"},
+			  "lane": "normal", "kind": "order", "order": {"accounts": 2, "from": "2026-11-18", "to": "2026-11-20",
+			    "by": "otto"},
 			  "error": "account 7: no zone", "planned_at": "2026-11-21T10:29:40Z", "created_at": "`+created+`",
 			  "counts": {"succeeded": `+id(succeeded)+`, "failed": 4, "expired": 3, "cancelled": 2, "superseded": 1, `+
 					test.counts+`}, `+test.rest+`}`,
@@ -227,7 +232,7 @@ func TestRun_TellsItsProgress(t *testing.T) {
 	}
 }
 
-func TestRun_ThatIsNotThere(t *testing.T) {
+func TestRun_UnknownIsNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Equal(t, []fieldError{{Field: "x", Detail: "this route takes no parameters"}},

@@ -33,26 +33,27 @@ func (b *bench) stopped(w *httptest.ResponseRecorder, status int) stopAnswer {
 	return a
 }
 
-// runIn writes a run of a task in a state and returns its id.
+// runIn adds a run in a state and returns its id.
 func (b *bench) runIn(state task.RunState) string {
 	b.t.Helper()
 	id := task.NewRunID(now)
 	err := b.store.Data.Writer(b.t.Context()).Exec(
 		`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
- planned_at, state, epoch, total, created_at) VALUES (?, 1, 'report', 'tulip', 'tulip.report_daily', 'normal', 1, '{}', 'tick', ?, ?, 1, 5, ?)`,
+ planned_at, state, epoch, total, created_at) VALUES (?, 1, 'report', 'tulip', 'tulip.report_daily', 'normal', 1, '{}',
+   'tick', ?, ?, 1, 5, ?)`,
 		id, sqldb.At(now), string(state), sqldb.At(now)).Error
 	require.NoError(b.t, err)
 	return fmt.Sprint(id)
 }
 
-func TestStops_AreWrittenWithWhatTheyName(t *testing.T) {
+func TestStops_AreWrittenWithTheirTargets(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	run := b.runIn(task.RunRunning)
 	for _, tt := range []struct {
 		kind, target string
-		want         string // what consumers compare with
+		want         string // the target with which consumers compare
 	}{
 		{"run", run, run},
 		{"run", "0" + run, run},
@@ -85,7 +86,7 @@ func TestStops_AreWrittenWithWhatTheyName(t *testing.T) {
 				}
 				found++
 				require.Equal(t, []string{tt.kind, tt.want, tt.target}, []string{string(stop.Kind), stop.Target, stop.TargetName})
-				require.Equal(t, now, task.RunTime(stop.ID), "by the clock that names runs")
+				require.Equal(t, now, task.RunTime(stop.ID), "the id is from the clock that makes run ids")
 				require.WithinRange(t, stop.OrderedAt, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
 					time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 			}
@@ -118,7 +119,7 @@ func TestStops_OfARunByItsRoute(t *testing.T) {
 	require.Equal(t, 2, b.count(b.store.Config, "audit_log"))
 }
 
-func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
+func TestStops_RefuseWrongFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	for _, tt := range []struct {
@@ -148,7 +149,7 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 			[]httpapi.FieldError{
 				{Field: "until", Detail: `"tomorrow" is refused: want a time such as 2026-11-21T10:30:00Z`},
 			}},
-		{"a field that there is not", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "minutes": 5}`,
+		{"an unknown field", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "minutes": 5}`,
 			[]httpapi.FieldError{
 				{Field: "minutes", Detail: "there is no such field: want by, for_seconds, kind, reason, target, until"},
 			}},
@@ -222,7 +223,7 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	ids, states, _ := list("")
 	require.Len(t, ids, 3)
 	require.Equal(t, map[string]string{forEver.ID: "active", hour.ID: "active", over.ID: "ended"}, states,
-		"also before the leader has noted the end")
+		"also before the leader has recorded the end")
 	first, _, next := list("?limit=2")
 	rest, _, end := list("?limit=2&after=" + next)
 	require.Equal(t, ids, append(first, rest...))
@@ -232,7 +233,7 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	lifted := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"", "", operatorToken), http.StatusOK)
 	require.Equal(t, []string{"ended", "otto"}, []string{lifted.State, lifted.LiftedBy})
 	again := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"", "", operatorToken), http.StatusOK)
-	require.Equal(t, lifted, again, "it ended once")
+	require.Equal(t, lifted, again, "it ends only once")
 	active, _, _ := list("?state=active")
 	require.Contains(t, active, forEver.ID)
 	require.NotContains(t, active, hour.ID)
@@ -245,10 +246,10 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	}
 	require.Contains(t, b.get("/api/v1/cancels?state=active"), cancel.ID)
 	require.NotContains(t, b.get("/api/v1/cancels"), hour.ID)
-	require.Equal(t, 5, b.count(b.store.Config, "audit_log"), "four orders and one that was lifted")
+	require.Equal(t, 5, b.count(b.store.Config, "audit_log"), "four orders, and the end of one")
 }
 
-// Nobody stops work in the name of somebody else: an order is signed by the token's holder.
+// A caller cannot sign with another name: an order is signed with the token's name.
 func TestOrders_AreSignedByTheTokensHolder(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())

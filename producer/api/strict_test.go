@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bodies are good bodies of all operations that take one.
+// bodies are valid bodies of all operations that take one.
 var bodies = map[string]string{
-	"addTask":               `{"name": "new.one", "media": "tulip", "handler": "tulip.adgroup", "cron": "5 * * * *", "params": {"mode": "full"}}`,
+	"addTask": `{"name": "new.one", "media": "tulip", "handler": "tulip.adgroup", "cron": "5 * * * *",
+	  "params": {"mode": "full"}}`,
 	"editTask":              `{"revision": 3, "cron": "5 * * * *"}`,
 	"orderRun":              `{"accounts": ["9001"], "dry_run": true}`,
 	"cancelRun":             `{"reason": "r", "by": "b"}`,
@@ -31,15 +32,16 @@ var bodies = map[string]string{
 	"endLimitPauses":        `{"media": "tulip", "dry_run": true}`,
 }
 
-// path is an operation's path to what is known.
+// path returns an operation's path to known data.
 func (f *fuzzed) path(op operation) string {
 	return strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0],
 		"{run}", f.known["run"][0],
 		"{account_id}", f.known["account_id"][0], "{code}", "unassigned", "{lane}", "normal").Replace(op.path)
 }
 
-// A body in which something can be lost, or meant otherwise than it is read, does nothing on any route.
-func TestRoutes_RefuseEveryBodyThatNobodyCanMean(t *testing.T) {
+// Every route refuses a body with duplicate keys, keys in another case or null: a part of it may be lost or mean
+// something else.
+func TestRoutes_RefuseAmbiguousBodies(t *testing.T) {
 	t.Parallel()
 	f := newFuzzed(t)
 	changed := func() [3]int {
@@ -94,7 +96,7 @@ func TestRoutes_RefuseAParameterThatIsGivenTwice(t *testing.T) {
 	}
 }
 
-// The order that started it: accounts twice, and the second list empty, was one of the whole scope.
+// An order with accounts twice, the second list empty, must not be read as one of the whole scope.
 func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
@@ -129,8 +131,8 @@ func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"scope": "all"}`).Code)
 }
 
-// A text or a list that may be left out, and is given with nothing in it, is refused by its name on every route: it
-// may have been lost on its way.
+// Every route refuses an empty text or list in an optional field, by the field's name: its value may have been lost on
+// the way.
 func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())

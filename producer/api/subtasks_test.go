@@ -14,8 +14,8 @@ import (
 
 const dailyName = "tulip.report_daily.account"
 
-// waits adds a subtask to a run that is to be sent again.
-func (b *bench) waits(runID, account int64, state task.State, waitsFor string, due time.Time) {
+// addWaiting adds a subtask that waits to be sent again to a run.
+func (b *bench) addWaiting(runID, account int64, state task.State, waitsFor string, due time.Time) {
 	b.t.Helper()
 	db := b.store.Data.Writer(b.t.Context())
 	require.NoError(b.t, db.Exec("UPDATE run SET total = total + 1, state = 'running', ended_at = NULL WHERE id = ?",
@@ -23,7 +23,7 @@ func (b *bench) waits(runID, account int64, state task.State, waitsFor string, d
 	err := db.Exec("INSERT INTO "+ledger.LogTable(runID)+
 		" (run_id, account_id, part, state, delivery, attempt, created_at, error_class, error_text) VALUES (?, ?, 'w', ?, "+
 		"1, 1, ?, 'transient', 'the platform is busy')",
-		runID, account, string(state), sqldb.At(died)).Error
+		runID, account, string(state), sqldb.At(diedAt)).Error
 	require.NoError(b.t, err)
 	err = db.Exec(
 		"INSERT INTO subtask_due (run_id, account_id, part, state, due_at, media, lane, delivery, attempt, reason, "+
@@ -62,19 +62,21 @@ func TestRunSubtasks_AreListed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
-	run := b.deadRun(died, 1, dailyName, "code 7: no permission", one)
-	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
+	run := b.deadRun(diedAt, 1, dailyName, "code 7: no permission", one)
+	b.addWaiting(run, two, task.Retrying, "", diedAt.Add(time.Minute))
 	path := "/api/v1/runs/" + id(run) + "/subtasks"
 	require.JSONEq(t, `{"subtasks": [
 	  {"run_id": "`+id(run)+
 		`", "task": "tulip.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(one)+
 		`", "account": "9001", "part": "d",
-	   "state": "failed", "delivery": 2, "attempts": 1, "node": "n1", "error_class": "invalid", "error": "code 7: no permission", "created_at": "2024-05-06T07:08:09Z",
+	   "state": "failed", "delivery": 2, "attempts": 1, "node": "n1", "error_class": "invalid",
+	     "error": "code 7: no permission", "created_at": "2024-05-06T07:08:09Z",
 	   "started_at": "2024-05-06T07:08:09Z", "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4},
 	  {"run_id": "`+id(run)+
 		`", "task": "tulip.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(two)+
 		`", "account": "9002", "part": "w",
-	   "state": "retrying", "delivery": 1, "attempts": 1, "error_class": "transient", "error": "the platform is busy", "created_at": "2024-05-06T07:08:09Z",
+	   "state": "retrying", "delivery": 1, "attempts": 1, "error_class": "transient", "error": "the platform is busy",
+	     "created_at": "2024-05-06T07:08:09Z",
 	   "due_at": "2024-05-06T07:09:09Z", "rows": 0, "calls": 0}
 	], "next": ""}`, b.get(path))
 	require.Equal(t, []string{"9001 d", "9002 w"}, b.pages(path+"?"))
@@ -84,7 +86,8 @@ func TestRunSubtasks_AreListed(t *testing.T) {
 
 	require.Equal(t, []fieldError{
 		{Field: "state",
-			Detail: `"done" is refused: want one of waiting, retrying, deferred, succeeded, failed, expired, cancelled, superseded`},
+			Detail: `"done" is refused: want one of waiting, retrying, deferred, succeeded, failed, expired, cancelled, ` +
+				`superseded`},
 		{Field: "limit", Detail: `"501" is refused: want 1 to 500`},
 	}, b.refused(http.MethodGet, path+"?state=done&limit=501", ""))
 	require.Equal(t, []fieldError{{Field: "after", Detail: `"x" is refused: want the value of next in the page before`}},
@@ -100,20 +103,22 @@ func TestSubtask_ShowsTheErrorOfEachDelivery(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	one := b.account("tulip", "9001", "active", "UTC", "")
-	run := b.deadRun(died, 1, dailyName, "code 7: no permission", one)
+	run := b.deadRun(diedAt, 1, dailyName, "code 7: no permission", one)
 	path := "/api/v1/subtasks/" + id(run) + "/"
 	want := `{"subtask":
 	  {"run_id": "` + id(run) +
 		`", "task": "tulip.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "` + id(one) +
 		`", "account": "9001", "part": "d",
-	   "state": "failed", "delivery": 2, "attempts": 1, "node": "n1", "error_class": "invalid", "error": "code 7: no permission", "created_at": "2024-05-06T07:08:09Z",
+	   "state": "failed", "delivery": 2, "attempts": 1, "node": "n1", "error_class": "invalid",
+	     "error": "code 7: no permission", "created_at": "2024-05-06T07:08:09Z",
 	   "started_at": "2024-05-06T07:08:09Z", "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4},
-	  "failures": [{"delivery": 2, "attempts": 1, "state": "failed", "node": "n1", "started_at": "2024-05-06T07:08:09Z", "ended_at": "2024-05-06T07:08:10Z",
+	  "failures": [{"delivery": 2, "attempts": 1, "state": "failed", "node": "n1", "started_at": "2024-05-06T07:08:09Z",
+	    "ended_at": "2024-05-06T07:08:10Z",
 	   "error_class": "invalid", "error": "code 7: no permission", "calls": 4}]}`
 	require.JSONEq(t, want, b.get(path+id(one)+"?part=d"))
 	require.JSONEq(t, want, b.get(path+"tulip%2F9001?part=d"))
 
-	b.waits(run, one, task.Retrying, "", died.Add(time.Minute))
+	b.addWaiting(run, one, task.Retrying, "", diedAt.Add(time.Minute))
 	require.Contains(t, b.get(path+id(one)+"?part=w"), `"due_at":"2024-05-06T07:09:09Z"`)
 	require.Contains(t, b.get(path+id(one)+"?part=w"), `"failures":[]`)
 
@@ -127,13 +132,13 @@ func TestSubtask_ShowsTheErrorOfEachDelivery(t *testing.T) {
 	}
 }
 
-func TestAccountSubtasks_AreListedOverATime(t *testing.T) {
+func TestAccountSubtasks_AreListedForAPeriod(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	const path = "/api/v1/accounts/tulip/9001/subtasks"
-	b.deadRun(died, 1, dailyName, "code 7", one, two)
-	b.deadRun(died.Add(24*time.Hour), 1, dailyName, "code 8", one, two)
+	b.deadRun(diedAt, 1, dailyName, "code 7", one, two)
+	b.deadRun(diedAt.Add(24*time.Hour), 1, dailyName, "code 8", one, two)
 	recent := b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 9", one, two)
 	var page struct {
 		subtasksPage
@@ -166,20 +171,23 @@ func TestDue_IsListedByTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
-	run := b.deadRun(died, 1, dailyName, "code 7", one)
-	b.waits(run, one, task.Deferred, "pause:77", died.Add(2*time.Minute))
-	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
-	b.waits(run, 0, task.Deferred, "run:55", died.Add(3*time.Minute))
+	run := b.deadRun(diedAt, 1, dailyName, "code 7", one)
+	b.addWaiting(run, one, task.Deferred, "pause:77", diedAt.Add(2*time.Minute))
+	b.addWaiting(run, two, task.Retrying, "", diedAt.Add(time.Minute))
+	b.addWaiting(run, 0, task.Deferred, "run:55", diedAt.Add(3*time.Minute))
 	require.JSONEq(t, `{"due": [
 	  {"run_id": "`+id(run)+`", "task": "tulip.report_daily.account", "account_id": "`+id(two)+
 		`", "account": "9002", "part": "w", "media": "tulip", "lane": "normal",
-	   "state": "retrying", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:09:09Z", "reason": "the platform is busy"},
+	   "state": "retrying", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:09:09Z",
+	     "reason": "the platform is busy"},
 	  {"run_id": "`+id(run)+`", "task": "tulip.report_daily.account", "account_id": "`+id(one)+
 		`", "account": "9001", "part": "w", "media": "tulip", "lane": "normal",
-	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:10:09Z", "reason": "the platform is busy", "waits_for_pause": "77"},
+	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:10:09Z",
+	     "reason": "the platform is busy", "waits_for_pause": "77"},
 	  {"run_id": "`+id(run)+
 		`", "task": "tulip.report_daily.account", "account_id": "0", "part": "w", "media": "tulip", "lane": "normal",
-	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:11:09Z", "reason": "the platform is busy", "waits_for_run": "55"}
+	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:11:09Z",
+	     "reason": "the platform is busy", "waits_for_run": "55"}
 	], "next": ""}`, b.get("/api/v1/due"))
 	list := func(query string) (accounts []string) {
 		for after := ""; ; {

@@ -28,7 +28,7 @@ func TestTask_IsDeletedAndItsRunsContinue(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.JSONEq(t, `{"id": "1", "name": "tulip.report_daily.account", "open_runs": ["100"]}`, w.Body.String())
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, dailyTask, "", viewerToken).Code,
-		"it is gone here at once")
+		"this process drops it at once")
 	require.NoError(t, other.Reload(t.Context()))
 	require.Empty(t, other.Tasks())
 	var run client.Run

@@ -16,7 +16,7 @@ const (
 	dailyTask = tasksPath + "/tulip.report_daily.account"
 )
 
-// shownTask is what the tests look at of a task.
+// shownTask has the fields of a task that the tests check.
 type shownTask struct {
 	Name        string
 	Status      string
@@ -36,7 +36,7 @@ func (b *bench) shown(path string) (t shownTask) {
 	return t
 }
 
-// withoutTicks is a task without what a second of the clock changes.
+// withoutTicks returns a task without its ticks, which change with the clock.
 func (b *bench) withoutTicks(text string) map[string]any {
 	b.t.Helper()
 	var task map[string]any
@@ -49,7 +49,7 @@ func (b *bench) withoutTicks(text string) map[string]any {
 	return task
 }
 
-// taskOf returns how a producer has a task.
+// taskOf returns a producer's version of a task.
 func taskOf(p *producer.Producer, name string) producer.Task {
 	for _, t := range p.Tasks() {
 		if t.Name == name {
@@ -59,7 +59,7 @@ func taskOf(p *producer.Producer, name string) producer.Task {
 	return producer.Task{}
 }
 
-func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
+func TestTask_IsCreatedAndRunsAtItsNextTick(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	other := b.another()
@@ -74,7 +74,7 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 		RetryMax: 5, Timeout: 60, Revision: 1}, task)
 
 	require.Eventually(t, func() bool { return taskOf(other, task.Name).Usable }, 20*time.Second, 20*time.Millisecond,
-		"the other producer has it within seconds")
+		"the other producer loads it within seconds")
 	require.Eventually(t, func() bool {
 		b.topics.mu.Lock()
 		defer b.topics.mu.Unlock()
@@ -90,7 +90,7 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 		`ada task.create cron_task/tulip.adgroup.often  > {"name":"tulip.adgroup.often","media":"tulip"`)
 }
 
-func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
+func TestTask_ARefusalNamesEachWrongField(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	tests := []struct {
@@ -98,8 +98,9 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 		want                     []fieldError
 	}{
 		{
-			"all that is wrong, by what loads the rows", http.MethodPost, tasksPath,
-			`{"name": "a b", "media": "tulip", "handler": "tulip.adgroup", "cron": "every day", "lane": "fast", "timezone": "Mars", "retry_max": 500, "params": {"x": 1}}`,
+			"all errors that loading the row would find", http.MethodPost, tasksPath,
+			`{"name": "a b", "media": "tulip", "handler": "tulip.adgroup", "cron": "every day", "lane": "fast",
+			  "timezone": "Mars", "retry_max": 500, "params": {"x": 1}}`,
 			[]fieldError{
 				{Field: "name", Detail: `"a b" is refused: want up to 96 letters`},
 				{Field: "timezone", Detail: `"Mars" is refused: want `},
@@ -108,20 +109,20 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 				{Field: "retry_max", Detail: `"500" is refused: want a whole number from 0 to 100`},
 			},
 		},
-		{"a cron that is none", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "every day"}`,
+		{"a malformed cron", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "every day"}`,
 			[]fieldError{{Field: "cron", Detail: `"every day" is refused: want five fields`}}},
 		{"a step beyond its field", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "*/90 * * * *"}`,
 			[]fieldError{{Field: "cron", Detail: `"*/90 * * * *" is refused: want a step below 60 in the minute "*/90"`}}},
-		{"a task that is not there", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["none"]}`,
+		{"an unknown task", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["none"]}`,
 			[]fieldError{{Field: "after", Detail: `"none" is refused: want names of tasks: there is none called none`}}},
 		{"itself", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["tulip.report_daily.account"]}`,
 			[]fieldError{{Field: "after", Detail: `"tulip.report_daily.account" is refused: want other tasks`}}},
-		{"what is too long for its column", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "` +
+		{"a value too long for its column", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "` +
 			strings.Repeat("1,", 70) + `1 * * * *"}`,
 			[]fieldError{{Field: "cron", Detail: "has 149 characters: want up to 128"}}},
 		{"no revision", http.MethodPatch, dailyTask, `{"cron": "5 * * * *"}`,
 			[]fieldError{{Field: "revision", Detail: "is missing: want the revision with which "}}},
-		{"a field that is none", http.MethodPatch, dailyTask, `{"revision": 1, "crom": "5 * * * *"}`,
+		{"an unknown field", http.MethodPatch, dailyTask, `{"revision": 1, "crom": "5 * * * *"}`,
 			[]fieldError{{Field: "crom", Detail: "there is no such field"}}},
 		{"a name, which stays", http.MethodPatch, dailyTask, `{"revision": 1, "name": "other"}`,
 			[]fieldError{{Field: "name", Detail: "there is no such field"}}},
@@ -157,7 +158,7 @@ func TestTask_ThatWouldWaitForItselfIsRefused(t *testing.T) {
 	require.Contains(t, b.problem(w).Errors[0].Detail, "tasks that do not wait for this one")
 }
 
-func TestTask_IsEditedByWhoHasReadItLast(t *testing.T) {
+func TestTask_AnEditNeedsTheCurrentRevision(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	other := b.another()
@@ -169,31 +170,33 @@ func TestTask_IsEditedByWhoHasReadItLast(t *testing.T) {
 	require.Equal(t, map[string]any{"level": "account", "days": 3.0}, task.Params)
 	require.EqualValues(t, 2, task.Revision)
 	require.Eventually(t, func() bool { return taskOf(other, task.Name).Revision == 2 }, 20*time.Second,
-		20*time.Millisecond, "elsewhere within seconds")
+		20*time.Millisecond, "the other producer loads it within seconds")
 
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": 9}`, adminToken)
 	require.Equal(t, http.StatusConflict, w.Code)
 	require.Contains(t, b.problem(w).Detail, `now has the revision 2, not 1`)
 
-	// Somebody's edit by SQL that this process has not read yet.
+	// An edit by SQL that this process has not loaded yet.
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET retry_max = 7, revision = 9").Error)
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 2, "retry_max": 9}`, adminToken)
 	require.Equal(t, http.StatusConflict, w.Code)
-	require.EqualValues(t, 9, b.shown(dailyTask).Revision, "the refusal has had it read")
+	require.EqualValues(t, 9, b.shown(dailyTask).Revision, "the refusal has made this process load it")
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 9, "retry_max": 9}`, adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, []string{
-		`ada task.edit cron_task/tulip.report_daily.account {"cron":"0 0 1 1 *","params":"{\"level\":\"account\"}","retry_max":5,"revision":1} > ` +
+		`ada task.edit cron_task/tulip.report_daily.account ` +
+			`{"cron":"0 0 1 1 *","params":"{\"level\":\"account\"}","retry_max":5,"revision":1} > ` +
 			`{"cron":"5 * * * *","params":"{\"level\":\"account\",\"days\":3}","retry_max":2,"revision":2}`,
 		`sql row.update cron_task/tulip.report_daily.account {"retry_max":2,"revision":2} > {"retry_max":7,"revision":9}`,
 		`ada task.edit cron_task/tulip.report_daily.account {"retry_max":7,"revision":9} > {"retry_max":9,"revision":10}`,
 	}, b.auditText())
 }
 
-func TestTask_ACronThatIsProbablyNotMeantIsWarnedOf(t *testing.T) {
+func TestTask_AProbablyWrongCronIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	const warning = `minute "*/7": the step 7 does not divide the field's 60 values, so that one pause of each round differs from the others`
+	const warning = `minute "*/7": the step 7 does not divide the field's 60 values, ` +
+		`so that one pause of each round differs from the others`
 	w := b.call(http.MethodPatch, dailyTask, `{"revision": 1, "cron": "*/7 * * * *"}`, adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	var task struct{ Warnings []string }
@@ -202,7 +205,7 @@ func TestTask_ACronThatIsProbablyNotMeantIsWarnedOf(t *testing.T) {
 	decode(t, b.get(dailyTask), &task)
 	require.Equal(t, []string{warning}, task.Warnings)
 
-	// Rows that are edited by SQL are judged in the same way.
+	// Rows that are edited by SQL get the same warning.
 	require.NoError(t,
 		b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/50 3 * * *', revision = 7").Error)
 	var reload struct {
@@ -246,7 +249,7 @@ func TestTask_AnEditThatChangesNothingLeavesNoEntry(t *testing.T) {
 func TestTask_IsSwitchedOffAndOn(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	for range 2 { // The second time there is nothing to do.
+	for range 2 { // The second call changes nothing.
 		w := b.post(dailyTask+"/disable", "")
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		require.False(t, b.shown(dailyTask).Enabled)
@@ -260,9 +263,9 @@ func TestTask_IsSwitchedOffAndOn(t *testing.T) {
 	}, b.auditText())
 }
 
-// A row that somebody spoilt by SQL can be switched off as it is, and put right by an edit that names the revision of
-// the row.
-func TestTask_ABadRowIsSwitchedOffAndPutRight(t *testing.T) {
+// A row that an edit by SQL has broken can be switched off unchanged, and corrected by an edit that names the row's
+// revision.
+func TestTask_ABadRowIsSwitchedOffAndCorrected(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	require.NoError(t,
@@ -271,12 +274,12 @@ func TestTask_ABadRowIsSwitchedOffAndPutRight(t *testing.T) {
 	task := b.shown(dailyTask)
 	require.Equal(t, "last_good", task.Status)
 	require.EqualValues(t, 5, task.RowRevision)
-	require.EqualValues(t, 1, task.Revision, "of what runs")
+	require.EqualValues(t, 1, task.Revision, "the revision that runs")
 
 	require.Equal(t, http.StatusOK, b.post(dailyTask+"/disable", "").Code)
 	require.False(t, b.shown(dailyTask).Enabled)
 	require.Equal(t, http.StatusUnprocessableEntity, b.post(dailyTask+"/enable", "").Code,
-		"not on, as long as it cannot be used")
+		"it cannot be switched on while it has errors")
 	w := b.call(http.MethodPatch, dailyTask, `{"revision": 6, "cron": "5 * * * *", "enabled": true}`, adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	task = b.shown(dailyTask)
@@ -285,12 +288,12 @@ func TestTask_ABadRowIsSwitchedOffAndPutRight(t *testing.T) {
 	require.EqualValues(t, 7, task.Revision)
 }
 
-// Two producers and a restart: what was edited by SQL is in the log once, and edits over the API are not there again.
-func TestAudit_TellsOfEditsBySQLOnceWhoeverLeads(t *testing.T) {
+// With two producers and a restart, an edit by SQL is in the audit log once, and so is an edit over the API.
+func TestAudit_RecordsEditsBySQLOnceUnderAnyLeader(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	require.Equal(t, http.StatusOK, b.post(tasksPath+"/reload", "").Code, "the rows are known")
-	b.first.Stop() // Its own look, soon after it came to lead, could still find the edits.
+	b.first.Stop() // It looks for edits by SQL soon after it became the leader, and must not find these.
 	require.NoError(t,
 		b.store.Config.Writer(t.Context()).Exec("UPDATE lane SET pool_size = 11 WHERE name = 'normal'").Error)
 	require.Equal(t, http.StatusOK, b.call(http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": 2}`,

@@ -19,9 +19,8 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// TestOrder_OfADatabaseThatTakesNoMore has a real server refuse what an order does, in each way that is the server's
-// trouble and not the order's.
-func TestOrder_OfADatabaseThatTakesNoMore(t *testing.T) {
+// A real server refuses an order's statements for each reason that is the server's and not the order's.
+func TestOrder_OfADatabaseThatRefusesWrites(t *testing.T) {
 	t.Parallel()
 	server := os.Getenv(storetest.ServerEnv)
 	if server == "" {
@@ -30,7 +29,7 @@ func TestOrder_OfADatabaseThatTakesNoMore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limits string // of the user
 		grants string
-		hold   int // connections of the user that are open, beside those of the pool
+		hold   int // open connections of the user in addition to the pool's
 		want   string
 	}{
 		"the user has as many connections as it may": {limits: "MAX_USER_CONNECTIONS 2", grants: "ALL", hold: 2,
@@ -63,7 +62,7 @@ func TestOrder_OfADatabaseThatTakesNoMore(t *testing.T) {
 	}
 }
 
-// limitedUser opens the databases of cfg as a new user, and holds some of its connections.
+// limitedUser opens the databases of cfg as a new user, and keeps some connections of this user open.
 func limitedUser(t *testing.T, owner *store.Store, cfg sqldb.Config, limits, grants string, hold int) *store.Store {
 	t.Helper()
 	as := cfg

@@ -18,11 +18,11 @@ import (
 
 const (
 	untrustedDays = 30
-	// untrustedAccounts is how many accounts one page looks at.
+	// untrustedAccounts is how many accounts are searched for one page.
 	untrustedAccounts = 1000
 )
 
-// untrustedPage is the token of a page: the account with which it begins, and what of that was shown before.
+// untrustedPage is the token of a page: the account with which it begins, and the last day of it that was shown.
 type untrustedPage struct {
 	Account int64   `json:"account"`
 	Day     day.Day `json:"day,omitempty"`
@@ -31,7 +31,7 @@ type untrustedPage struct {
 	State   string  `json:"state,omitempty"`
 }
 
-// compare orders places as pages do.
+// compare orders two places in the order of the pages.
 func (p untrustedPage) compare(o untrustedPage) int {
 	return cmp.Or(cmp.Compare(p.Account, o.Account), cmp.Compare(p.Day, o.Day), cmp.Compare(p.Report, o.Report),
 		cmp.Compare(p.Level, o.Level), cmp.Compare(p.State, o.State))
@@ -44,14 +44,14 @@ type untrustedStore interface {
 		page []overview.ListedAccount, next int64, err error)
 }
 
-// untrustedRoutes are the days of all accounts that cannot be trusted.
+// untrustedRoutes serve the days of all accounts that cannot be trusted.
 type untrustedRoutes struct {
 	store     untrustedStore
 	platforms platformList
 	clock     clock.Clock
 }
 
-// placeOf is where a day stands among those of all pages.
+// placeOf returns the place of a day in the order of the pages.
 func placeOf(d *untrusted.Day) untrustedPage {
 	return untrustedPage{Account: d.AccountID, Day: day.Day(d.Day), Report: d.Report, Level: d.Level, State: d.State}
 }

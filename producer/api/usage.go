@@ -14,10 +14,10 @@ import (
 	"adsync/producer/usage"
 )
 
-// usageMax is how far back calls are summed. The log, which has the calls by account, is kept as long.
+// usageMax is how far back calls are summed. The log, which has the calls by account, is kept for the same time.
 const usageMax = 7 * 24 * time.Hour
 
-// usageRoutes are what is left of the call limits, and who used them.
+// usageRoutes serve what is left of the call limits, and who used them.
 type usageRoutes struct {
 	store     usage.Store
 	limits    Limits

@@ -25,7 +25,7 @@ func TestUsage_ShowsWhatIsLeftAndWhoUsedIt(t *testing.T) {
 	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 7", one, two) // four calls each
 	again := b.deadRun(now.Add(-2*time.Hour), 1, dailyName, "code 7", one)
-	b.waits(again, two, task.Retrying, "", now)
+	b.addWaiting(again, two, task.Retrying, "", now)
 	b.deadRun(now.Add(-11*time.Hour), 1, dailyName, "code 7", one) // yesterday, in UTC
 	other := b.deadRun(now.Add(-3*time.Hour), 2, "adgroup", "code 7", one)
 	db := b.store.Data.Writer(t.Context())

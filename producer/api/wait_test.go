@@ -16,10 +16,10 @@ func TestAccountWaits_AreThoseOfItsOpenSubtasks(t *testing.T) {
 	b := setup(t, daily(), good(2, "gone", "tulip.report_daily", `{"level":"account"}`))
 	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	older := b.deadRun(now.Add(-25*time.Hour), 1, dailyName, "code 7", one)
-	b.waits(older, one, task.Retrying, "", now.Add(time.Minute))
+	b.addWaiting(older, one, task.Retrying, "", now.Add(time.Minute))
 	newer := b.deadRun(now.Add(-time.Hour), 2, "gone", "code 8", one, two)
-	b.waits(newer, one, task.Deferred, "pause:77", now.Add(2*time.Minute))
-	b.waits(newer, two, task.Retrying, "", now.Add(time.Minute))
+	b.addWaiting(newer, one, task.Deferred, "pause:77", now.Add(2*time.Minute))
+	b.addWaiting(newer, two, task.Retrying, "", now.Add(time.Minute))
 	ended := b.deadRun(now, 1, dailyName, "code 9", one)
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE run SET state = 'failed' WHERE id = ?", ended).Error)
 	type answer struct {
