@@ -154,7 +154,7 @@ func TestRuns_RefuseWrongParameters(t *testing.T) {
 			{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
 			{Field: "limit", Detail: `"0" is refused: want 1 to 500`},
 		}},
-		{"?task=%FF", []fieldError{{Field: "task", Detail: "is no text: want UTF-8"}}},
+		{"?task=%FF", []fieldError{{Field: "task", Detail: "is not text: want UTF-8"}}},
 		{"?task=&state=&limit=", []fieldError{
 			{Field: "task", Detail: "is empty: want a value, or leave it out"},
 			{Field: "state", Detail: "is empty: want a value, or leave it out"},
