@@ -27,6 +27,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store/settings"
+	"adsync/client"
 	"adsync/engine"
 	"adsync/media"
 	"adsync/producer/login"
@@ -476,4 +477,25 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 			}
 		})
 	}
+}
+
+// awayFirst are the calls of a producer that is away at first.
+type awayFirst struct {
+	logins
+
+	asked int
+}
+
+func (a *awayFirst) GetAuthorisation(ctx context.Context, id string) (client.Authorisation, error) {
+	if a.asked++; a.asked == 1 {
+		return client.New("http://127.0.0.1:1", "").GetAuthorisation(ctx, id)
+	}
+	return client.Authorisation{State: client.AuthorisationStateDone, Login: &client.Login{ID: "7", Login: "x"}}, nil
+}
+
+func TestBindMedia_WaitsForAProducerThatRestarts(t *testing.T) {
+	t.Parallel()
+	login, err := awaitAuthorisation(t.Context(), io.Discard, &awayFirst{}, "an id")
+	require.NoError(t, err)
+	require.Equal(t, "7", login)
 }
