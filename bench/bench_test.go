@@ -110,10 +110,10 @@ func TestMeasures_NameTheirPeersOnce(t *testing.T) {
 	queues := slices.Collect(maps.Keys(peerModules))
 	for _, m := range measures {
 		for _, peer := range m.peers {
-			require.NotEqual(t, slices.Contains(queues, peer), m.beside[peer] != nil,
+			require.NotEqual(t, slices.Contains(queues, peer), m.sideBySide[peer] != nil,
 				"%s of %s is either a task queue or taken in this process", m.id, peer)
 		}
-		require.Len(t, m.beside, len(slices.DeleteFunc(slices.Clone(m.peers),
+		require.Len(t, m.sideBySide, len(slices.DeleteFunc(slices.Clone(m.peers),
 			func(peer string) bool { return slices.Contains(queues, peer) })), m.id)
 	}
 }
@@ -125,7 +125,7 @@ func TestTake_FailsWithAMeasureWhoseCountIsWrong(t *testing.T) {
 		id: "noop", ours: func(*deployment, context.Context) (map[string]float64, error) {
 			return map[string]float64{"noop": 1}, wrong
 		},
-		beside: map[string]take{shortDay: func(*deployment, context.Context) (map[string]float64, error) {
+		sideBySide: map[string]take{shortDay: func(*deployment, context.Context) (map[string]float64, error) {
 			return nil,
 				wrong
 		}},

@@ -25,14 +25,14 @@ var flatMeasures = []measure{
 			{"flat-day-fan-out", "s", false}, {"flat-day-latency-p50", "ms", false}, {"flat-day-latency-p99", "ms", false},
 			{"flat-day-noop", "subtasks/s", true},
 		}, budget("flat-day-noop")...),
-		ours:   atSize(large.longDay),
-		beside: map[string]take{shortDay: atSize(large.shortDay)},
+		ours:       atSize(large.longDay),
+		sideBySide: map[string]take{shortDay: atSize(large.shortDay)},
 	},
 	{
 		id: "flat-accounts", long: true, durable: allDurable, peers: []string{fewAccounts},
 		figures: []figure{{"flat-accounts-fan-out", "µs/subtask", false}, {"flat-accounts-drain", "subtasks/s", true}},
 		ours:    atSize(large.manyAccounts),
-		beside: map[string]take{fewAccounts: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
+		sideBySide: map[string]take{fewAccounts: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.backlogged(ctx, one, d.o.accounts)
 		})},
 	},
@@ -40,7 +40,7 @@ var flatMeasures = []measure{
 		id: "flat-waiting", long: true, durable: allDurable, peers: []string{noneWaiting},
 		figures: append([]figure{{"flat-waiting-noop", "subtasks/s", true}}, budget("flat-waiting-noop")...),
 		ours:    atSize(large.manyWaiting),
-		beside: map[string]take{noneWaiting: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+		sideBySide: map[string]take{noneWaiting: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 			return d.throughput(ctx, "flat-waiting-noop", noop)
 		}},
 	},
@@ -52,7 +52,7 @@ var flatMeasures = []measure{
 		ours: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.scheduled(ctx, d.o.flatTasks)
 		}),
-		beside: map[string]take{fewTasks: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
+		sideBySide: map[string]take{fewTasks: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.scheduled(ctx, tasksFew)
 		})},
 	},

@@ -67,7 +67,7 @@ func fullMeasures() []measure {
 			ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 				return d.full(ctx, ms)
 			},
-			beside: map[string]take{slots: func(d *deployment, _ context.Context) (map[string]float64, error) {
+			sideBySide: map[string]take{slots: func(d *deployment, _ context.Context) (map[string]float64, error) {
 				return map[string]float64{fullID(ms): float64(d.o.pool) / (float64(ms) / 1000)}, nil
 			}},
 		})

@@ -38,8 +38,8 @@ type measure struct {
 	// how often it is taken in a round, if more than once: the database's background writes disturb seconds of it
 	turns int
 	ours  take
-	// beside has the peers that are not task queues with their own program.
-	beside map[string]take
+	// sideBySide has the peers that are not task queues with their own program.
+	sideBySide map[string]take
 }
 
 // take takes a measure once, and returns its figures by their ids.
@@ -89,7 +89,7 @@ var engineMeasures = []measure{
 		durable:      "raw and public row in MariaDB (a sync a commit), with fence and coverage",
 		peersDurable: "raw and public row in MariaDB (a sync a commit)",
 		ours:         (*deployment).upsert,
-		beside:       map[string]take{rawUpsert: (*deployment).upsertRaw},
+		sideBySide:   map[string]take{rawUpsert: (*deployment).upsertRaw},
 	},
 	{
 		id: "day", figures: []figure{
@@ -104,8 +104,8 @@ var engineMeasures = []measure{
 func (m measure) take(ctx context.Context, d *deployment, who string) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
-	if beside := m.beside[who]; beside != nil {
-		return beside(d, ctx)
+	if measure := m.sideBySide[who]; measure != nil {
+		return measure(d, ctx)
 	}
 	if who != ours {
 		return d.peer(ctx, m.id, who)

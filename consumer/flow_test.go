@@ -74,7 +74,8 @@ func (f *flow) fanOut(times int, envelopes ...task.Envelope) {
 	}
 	require.NoError(f,
 		db.Exec(
-			`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, created_at)
+			`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state,
+ epoch, total, created_at)
  VALUES (?, 7, 'report', 'acme', 'acme.report', 'normal', 1, '{}', 'tick', ?, 'running', 1, ?, ?)`, f.run, now,
 			len(envelopes), now).Error)
 	for range times {

@@ -267,7 +267,7 @@ func (c *catchUp) beginGap(ctx context.Context, g *gap, now time.Time) error {
 		}
 		for _, tick := range ticks {
 			if tick.MadeAt.Sub(tick.PlannedAt) > catchUpAfter {
-				g.notBefore = tick.MadeAt.Add(spread) // whoever made it
+				g.notBefore = tick.MadeAt.Add(spread) // also if another process made it
 			}
 		}
 	}

@@ -182,7 +182,8 @@ func TestLead_BeginsNothingBeforePausesAreKnown(t *testing.T) {
 	go func() { returned <- b.lead(ctx, tm.lease) }()
 	require.Eventually(t, unread.seen.Load, 10*time.Second, 10*time.Millisecond)
 	b.exec(b.store.Data, "ALTER TABLE stop_away RENAME TO stop_order")
-	require.Eventually(t, func() bool { return len(b.runs()) > 0 }, 10*time.Second, 10*time.Millisecond, "the loop continues")
+	require.Eventually(t, func() bool { return len(b.runs()) > 0 }, 10*time.Second, 10*time.Millisecond,
+		"the loop continues")
 	stop()
 	require.NoError(t, <-returned)
 	for _, run := range b.runs() {

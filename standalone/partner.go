@@ -138,7 +138,8 @@ func (p *partnerSeed) write(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 	insert, err := tx.PrepareContext(ctx, `INSERT OR IGNORE INTO partner_daily
-		(day, game, os, media, account, level, object_id, new_users, returning_users, pay_amount_d1, pay_amount_d3, pay_amount_d7, deleted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+		(day, game, os, media, account, level, object_id, new_users, returning_users, pay_amount_d1, pay_amount_d3,
+		pay_amount_d7, deleted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}

@@ -359,8 +359,8 @@ func requireOnce(t require.TestingT, orders []ledger.RunOrder) {
 	}
 }
 
-// For any holes and any fate of the orders: no complete day is ordered, no day is ordered twice at a time, no pass orders
-// more than its limit, and in the end coverage is complete.
+// For any holes and any fate of the orders: no complete day is ordered, no day is ordered twice at a time, no pass
+// orders more than its limit, and in the end coverage is complete.
 func TestFill_EndsWithWholeCoverage(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t)

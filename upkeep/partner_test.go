@@ -29,8 +29,8 @@ type partner struct {
 	db *sql.DB
 }
 
-// setupPartner returns a store with the account 900 of Tulip, the system's handlers, their log, and an empty database of
-// a partner.
+// setupPartner returns a store with the account 900 of Tulip, the system's handlers, their log, and an empty database
+// of a partner.
 func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, partner) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "partner.db")
@@ -39,8 +39,10 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	p := partner{t: t, db: db}
 	p.exec(
-		`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL DEFAULT 0, day DATE NOT NULL DEFAULT '2026-11-20',
-		game TEXT DEFAULT 'chess', os TEXT NOT NULL DEFAULT 'ios', media TEXT NOT NULL DEFAULT 'tulip', account TEXT NOT NULL DEFAULT '900',
+		`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL,
+		deleted INTEGER NOT NULL DEFAULT 0, day DATE NOT NULL DEFAULT '2026-11-20',
+		game TEXT DEFAULT 'chess', os TEXT NOT NULL DEFAULT 'ios', media TEXT NOT NULL DEFAULT 'tulip',
+		account TEXT NOT NULL DEFAULT '900',
 		level TEXT NOT NULL DEFAULT 'account', object_id TEXT NOT NULL DEFAULT '', new_users INTEGER, returning_users INTEGER,
 		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
 	cfg := summaries.DefaultPartnerConfig()

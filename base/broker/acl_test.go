@@ -31,7 +31,8 @@ func guardedKafka(t *testing.T) (broker.Config, *kafka.Client) {
 	server := &local.Kafka{Listeners: []*local.KafkaListener{guarded}, Settings: []string{
 		"listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CLIENT0:SASL_PLAINTEXT",
 		"listener.name.client0.sasl.enabled.mechanisms=PLAIN",
-		`listener.name.client0.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_adsync="hunter2";`,
+		"listener.name.client0.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule " +
+			`required user_adsync="hunter2";`,
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"super.users=User:ANONYMOUS", // who needs no password: the other listeners
 	}}

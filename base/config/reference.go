@@ -32,8 +32,8 @@ func Reference(w io.Writer, defaults any) error {
 	r.line("")
 	r.fill("", "The environment variable of a setting is `"+EnvPrefix+"` and its key in capitals, with `_` for each dot: "+
 		"`"+EnvPrefix+"API_LISTEN` is for `api.listen`. Items of lists (`[]`) and maps have none: the whole list or map has "+
-		"one. In it, items of a simple list are separated by commas, and any other list or map is written in JSON or in YAML's "+
-		"flow style. Durations are written as `500ms`, `10s`, `15m` or `72h`. Secrets are never printed.")
+		"one. In it, items of a simple list are separated by commas, and any other list or map is written in JSON or in "+
+		"YAML's flow style. Durations are written as `500ms`, `10s`, `15m` or `72h`. Secrets are never printed.")
 	for _, top := range root.children {
 		r.section(top)
 	}

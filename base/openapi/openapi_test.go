@@ -65,7 +65,8 @@ func TestOperations_AreAsTheyAreDescribed(t *testing.T) {
 	t.Parallel()
 	show, cancel := operations(t)
 	require.Equal(t, Operation{ID: "show", Method: "GET", Path: "/runs/{id}", Role: "viewer"}, show)
-	require.Equal(t, []string{"cancel", "POST", "/runs/{id}", "operator"}, []string{cancel.ID, cancel.Method, cancel.Path, cancel.Role})
+	require.Equal(t, []string{"cancel", "POST", "/runs/{id}", "operator"},
+		[]string{cancel.ID, cancel.Method, cancel.Path, cancel.Role})
 	var names []string
 	for _, p := range cancel.Query {
 		names = append(names, p.Name)
@@ -94,8 +95,8 @@ func TestFaults_NameTheFieldAndWhatWouldBeRight(t *testing.T) {
 	const good = `"state": "good", "reason": "r"`
 	for body, want := range map[string][]client.FieldError{
 		`{` + good + `}`: nil,
-		`{` + good + `, "run": "12", "id": "7", "day": "2026-11-21", "at": "2026-11-21T10:30:00+08:00", "scope": "all", "note": " ", "n": 0, "rate": 9,
-		  "accounts": ["a", ""], "params": null}`: nil,
+		`{` + good + `, "run": "12", "id": "7", "day": "2026-11-21", "at": "2026-11-21T10:30:00+08:00", "scope": "all",
+		  "note": " ", "n": 0, "rate": 9, "accounts": ["a", ""], "params": null}`: nil,
 		`{` + good + `, "params": {"x": 1}}`:          nil,
 		`{` + good + `, "backlog": 9007199254740992}`: nil,
 		// As floating-point numbers these two are equal.
@@ -114,7 +115,8 @@ func TestFaults_NameTheFieldAndWhatWouldBeRight(t *testing.T) {
 			{Field: "state", Detail: `"other" is refused: want one of good, bad`},
 			{Field: "reason", Detail: "has 6 characters: want up to 5"},
 		},
-		`{` + good + `, "run": "x", "id": "1234", "day": "today", "at": "2026-11-21", "scope": "some", "n": -1, "rate": 10, "accounts": ["a", "abcd"]}`: {
+		`{` + good + `, "run": "x", "id": "1234", "day": "today", "at": "2026-11-21", "scope": "some", "n": -1, "rate": 10,
+		  "accounts": ["a", "abcd"]}`: {
 			{Field: "run", Detail: `"x" is refused: want the id of a run`},
 			{Field: "id", Detail: `"1234" is refused: want text of the form ^[0-9]{1,3}$`},
 			{Field: "day", Detail: `"today" is refused: want a day such as 2026-11-21`},
@@ -157,7 +159,8 @@ func TestFault_OfAParameter(t *testing.T) {
 	require.Equal(t, `"+" is refused: want 1 to 500`, limit.Fault("+", true))
 	require.Equal(t, "is empty: want a value, or leave it out", limit.Fault("", true))
 	require.Empty(t, state.Fault("good,bad", true))
-	require.Equal(t, `"ill" is refused: want one of good, bad, or several with commas between them`, state.Fault("good,ill", true))
+	require.Equal(t, `"ill" is refused: want one of good, bad, or several with commas between them`,
+		state.Fault("good,ill", true))
 	require.Equal(t, "is empty: want a value, or leave it out", state.Fault(" ", true))
 	require.Equal(t, "is missing: want the part of a subtask", part.Fault("", false))
 	require.Equal(t, "is missing: want the part of a subtask", part.Fault("", true))
@@ -168,7 +171,8 @@ func TestParseTime_RefusesWhatNoDatabaseHolds(t *testing.T) {
 	at, err := ParseTime("2026-11-21T18:30:00.1239+08:00")
 	require.NoError(t, err)
 	require.Equal(t, "2026-11-21T10:30:00.123Z", at.Format("2006-01-02T15:04:05.999Z07:00"))
-	for _, text := range []string{"", "soon", "2026-11-21", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"} {
+	for _, text := range []string{"", "soon", "2026-11-21", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z",
+		"9999-12-31T23:59:59Z"} {
 		_, err := ParseTime(text)
 		require.Error(t, err, text)
 	}

@@ -79,8 +79,8 @@ func (f *fallback) countReached(all []Reach, within time.Duration) (members int,
 
 // quietAfterLoss returns how long after a loss this process grants itself nothing: until earlier grants have lapsed,
 // and the witness has records of others. A common ledger that timed out may also have paused and be back already for
-// others that did not notice. They are granted calls unless no process sent a request for grant.IdleMost, so this process
-// also waits until it has tried the ledger again.
+// others that did not notice. They are granted calls unless no process sent a request for grant.IdleMost, so this
+// process also waits until it has tried the ledger again.
 func (f *fallback) quietAfterLoss(silence bool) time.Duration {
 	d := grant.Horizon
 	if silence {

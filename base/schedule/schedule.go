@@ -30,7 +30,8 @@ type Schedule struct {
 }
 
 const (
-	wantFields   = `five fields "minute hour day-of-month month day-of-week", or six with the second first, such as "*/10 * * * *"`
+	wantFields = `five fields "minute hour day-of-month month day-of-week", or six with the second first, ` +
+		`such as "*/10 * * * *"`
 	wantInterval = "@every with 1s or more, in whole seconds"
 )
 

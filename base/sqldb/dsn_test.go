@@ -55,7 +55,8 @@ func TestConnection_IsOursWhateverTheDSN(t *testing.T) {
 	cfg := storetest.Config(t)
 	if cfg.Data.Driver == sqldb.MySQL {
 		dsn := cfg.Data.Writer.Reveal() +
-			"?charset=utf8&collation=utf8_general_ci&parseTime=False&loc=Asia%2FShanghai&clientFoundRows=true&columnsWithAlias=true&multiStatements=true" +
+			"?charset=utf8&collation=utf8_general_ci&parseTime=False&loc=Asia%2FShanghai&clientFoundRows=true" +
+			"&columnsWithAlias=true&multiStatements=true" +
 			"&interpolateParams=false&sql_mode=''&time_zone='%2B08:00'&maxAllowedPacket=1024"
 		cfg.Data.Writer, cfg.Config.Writer = secret.NewText(dsn), secret.NewText(cfg.Config.Writer.Reveal()+"?charset=latin1")
 	}

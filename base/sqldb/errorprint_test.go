@@ -17,11 +17,13 @@ import (
 func TestErrorPrint(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
-		{"numbers and times are replaced", "account 1784563 at 2026-11-21T10:00:03.123Z: 12.5% of 1,000", "account ? at ?: ?% of ?"},
+		{"numbers and times are replaced", "account 1784563 at 2026-11-21T10:00:03.123Z: 12.5% of 1,000",
+			"account ? at ?: ?% of ?"},
 		{"a sign belongs to its number", "balance -12.5, drift (+3), pre-2026", "balance ?, drift (?), pre-?"},
 		{"dates with names are replaced", "since Sat, 21 Nov 2026 10:00:00 GMT, until Nov 3", "since ? ? ? GMT, until ?"},
 		{"other words stay", "may be marked on Monday", "may be marked on Monday"},
-		{"hexadecimal and request ids are replaced", "request 0x7ffe01 id=9f86d081-884c-7d65 failed", "request ? id=? failed"},
+		{"hexadecimal and request ids are replaced", "request 0x7ffe01 id=9f86d081-884c-7d65 failed",
+			"request ? id=? failed"},
 		{"identifiers are replaced, whatever their digits",
 			"trace aaaabbbb-cccc-dddd-eeee-ffffaaaabbbb of deadbeefcafebabe0 in deadbeef", "trace ? of ? in ?"},
 		{"quoted parts are replaced", `field "date_range" and 'level' of ` + "`report`", "field ? and ? of ?"},

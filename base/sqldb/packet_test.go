@@ -95,7 +95,7 @@ func TestStatements_AreNoLargerThanTheServerTakes(t *testing.T) { //nolint:paral
 	require.Zero(t, stale)
 }
 
-func TestStatements_ARowThatIsTooLargeIsNamed(t *testing.T) { //nolint:paralleltest // The server's setting applies to all tests.
+func TestStatements_ARowThatIsTooLargeIsNamed(t *testing.T) { //nolint:paralleltest // All tests share the server.
 	cfg := smallPackets(t)
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))

@@ -240,7 +240,10 @@ func plans(s *store.Store, open int64) []plan {
 	}
 	add("a run", func(ctx context.Context) error { _, err := s.Run(ctx, open); return err })
 	add("runs by id", func(ctx context.Context) error { _, err := s.Runs(ctx, []int64{open, open - 1}); return err })
-	add("waiting subtasks of a run", func(ctx context.Context) error { _, _, err := s.SubtasksWaiting(ctx, open); return err })
+	add("waiting subtasks of a run", func(ctx context.Context) error {
+		_, _, err := s.SubtasksWaiting(ctx, open)
+		return err
+	})
 	add("an order", func(ctx context.Context) error { _, err := s.Order(ctx, 77); return err })
 	add("the pace of a task", func(ctx context.Context) error { _, err := s.TaskPace(ctx, 7); return err })
 

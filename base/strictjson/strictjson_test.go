@@ -88,7 +88,8 @@ func TestUnmarshal_RefusesMistakes(t *testing.T) {
 func TestUnmarshal_DecodesTheRest(t *testing.T) {
 	t.Parallel()
 	var o order
-	text := `{"media":"a\ufffd😀","Since":"2026-11-21T10:30:00Z","accounts":["1","1"],"days":3,"who":{"media":"b"},"params":null,"labels":{"a":1,"A":2},"any":{"x":null}}`
+	text := `{"media":"a\ufffd😀","Since":"2026-11-21T10:30:00Z","accounts":["1","1"],"days":3,"who":{"media":"b"},` +
+		`"params":null,"labels":{"a":1,"A":2},"any":{"x":null}}`
 	require.NoError(t, strictjson.Unmarshal([]byte(text), &o))
 	days := 3
 	require.Equal(t, order{

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTracer_ThatIsOffCostsNothing(t *testing.T) { //nolint:paralleltest // Concurrent allocations of other tests would count.
+func TestTracer_ThatIsOffCostsNothing(t *testing.T) { //nolint:paralleltest // Other tests' allocations would count.
 	tracer, err := New(t.Context(), DefaultConfig(), "consumer", "n1", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Nil(t, tracer)

@@ -1,4 +1,4 @@
-// The peers that adsync is measured beside. They are no part of the program, and so of a module of their own.
+// The peers that adsync is compared with. They are no part of the program, and have a separate module.
 module adsync/bench/peers
 
 go 1.26.0

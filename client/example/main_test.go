@@ -52,9 +52,10 @@ func (*leader) CheckTask(context.Context, int64, []settings.TaskRow, []settings.
 
 func (l *leader) Wake() {
 	now := sqldb.At(time.Now())
-	err := l.store.Data.Writer(l.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
-  planned_at, state, epoch, total, succeeded, created_at, fanned_out_at, ended_at)
-SELECT run_id, task_id, ?, 'tulip', 'tulip.report_daily', 'normal', 1, '{}', 'order', ?, 'succeeded', 1, 3, 3, ?, ?, ? FROM manual_order`,
+	err := l.store.Data.Writer(l.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane,
+  task_revision, settings, kind, planned_at, state, epoch, total, succeeded, created_at, fanned_out_at, ended_at)
+SELECT run_id, task_id, ?, 'tulip', 'tulip.report_daily', 'normal', 1, '{}', 'order', ?, 'succeeded', 1, 3, 3, ?, ?, ?
+FROM manual_order`,
 		taskName, now, now, now, now).Error
 	require.NoError(l.t, err)
 }
@@ -64,14 +65,16 @@ func TestExample_PullsDaysAgain(t *testing.T) {
 	t.Parallel()
 	l := &leader{t, storetest.New(t)}
 	err := l.store.Config.Writer(t.Context()).Exec(
-		"INSERT INTO media_account (media, external_id, name, token_id, tier, timezone) VALUES ('tulip', '9001', 'shop', 1, 'active', 'UTC')").Error
+		"INSERT INTO media_account (media, external_id, name, token_id, tier, timezone) " +
+			"VALUES ('tulip', '9001', 'shop', 1, 'active', 'UTC')").Error
 	require.NoError(t, err)
 	platform := invented.New()
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{Registerer: prometheus.NewRegistry()})...)
 	server, err := httpapi.New(httpapi.DefaultConfig(), telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	server.Register(api.Routes(api.Deps{
-		Store: l.store, Now: l.store.Data.Now, Producer: l, Registry: handlers, Platforms: []media.Platform{platform}, Clock: clock.System{},
+		Store: l.store, Now: l.store.Data.Now, Producer: l, Registry: handlers, Platforms: []media.Platform{platform},
+		Clock: clock.System{},
 	})...)
 	require.NoError(t, server.Gate().Start(t.Context()))
 	listening := httptest.NewServer(server.Handler())
@@ -87,5 +90,6 @@ func TestExample_PullsDaysAgain(t *testing.T) {
 	err = pullDays(t.Context(), client.New(listening.URL, ""), taskName, order, &out)
 	var problem *client.Problem
 	require.ErrorAs(t, err, &problem)
-	require.Equal(t, []client.FieldError{{Field: "accounts", Detail: `"9002" is not a known account of tulip`}}, problem.Errors)
+	require.Equal(t, []client.FieldError{{Field: "accounts", Detail: `"9002" is not a known account of tulip`}},
+		problem.Errors)
 }

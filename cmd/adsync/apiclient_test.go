@@ -65,34 +65,55 @@ func TestTables_AreSafeForTerminals(t *testing.T) {
 	t.Parallel()
 	const evil = `\u001b[2J\n\u009b1A`
 	for answer, args := range map[string][]string{
-		`{"tasks": [{"name": "E", "status": "E", "cron": "E", "lane": "E", "last_ticks": [{"state": "E"}]}]}`:                                                {"tasks", "list"},
-		`{"name": "E", "status": "good", "handler": "E", "media": "E", "params": {"a": "E"}, "after": ["E"], "errors": [{"field": "E", "want": "E"}]}`:       {"tasks", "show", "x"},
-		`{"added": ["E"], "bad": [{"name": "E", "errors": [{"field": "E", "value": "E", "want": "E"}]}]}`:                                                    {"tasks", "reload"},
-		`{"runs": [{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E", "order": {"by": "E"}}], "next": ""}`:                                    {"runs", "list"},
-		`{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E", "order": {"by": "E"}, "lane": "E", "counts": {"failed": 1}}`:                      {"runs", "show", "1"},
-		`{"subtasks": [{"run_id": "E", "part": "E", "task": "E", "account": "E", "state": "E", "error": "E"}], "next": ""}`:                                  {"subtasks", "list", "--run", "1"},
-		`{"due": [{"run_id": "E", "part": "E", "task": "E", "account": "E", "reason": "E"}], "next": ""}`:                                                    {"subtasks", "due"},
-		`{"task": "E", "lane": "E", "state": "E", "node": "E", "reason": "E", "limits": [{"media": "E", "subject": "E", "period": "E"}]}`:                    {"subtasks", "wait", "1", "2", "3"},
-		`{"account": {"media": "E", "external_id": "E"}, "subtasks": [{"task": "E", "lane": "E", "state": "E", "part": "E", "reason": "E"}]}`:                {"subtasks", "wait", "--account", "tulip/1"},
-		`{"account": {"media": "E", "external_id": "E"}, "late": true, "why": "E", "command": "E"}`:                                                          {"accounts", "why", "tulip/1"},
-		`{"days": [{"media": "E", "account": "E", "report": "E", "level": "E", "game": "E", "why": "E"}], "next": ""}`:                                       {"coverage", "untrusted"},
-		`{"calls": 3, "limits": [{"media": "E", "subject": "E"}], "tasks": [{"task": "E"}], "lanes": [{"lane": "E"}], "accounts": [{"account": "E"}]}`:       {"limits", "usage"},
-		`{"account": {"media": "E", "external_id": "E"}, "subtasks": []}`:                                                                                    {"subtasks", "wait", "--account", "tulip/2"},
-		`{"subtask": {"task": "E", "account": "E", "part": "E", "state": "E"}, "failures": [{"state": "E", "node": "E", "error_class": "E", "error": "E"}]}`: {"subtasks", "show", "1", "2", "3"},
-		`{"accounts": [{"external_id": "E", "name": "E", "parked": "E", "login": {"login": "E", "state": "E"}, "bindings": [{"game": "E"}]}], "next": ""}`:   {"accounts", "list"},
-		`{"limits": [{"media": "E"}], "pauses": [{"media": "E", "subject": "E"}]}`:                                                                           {"limits"},
-		`{"consumers": [{"id": "E", "version": "E", "pools": [{"media": "E", "lane": "E"}]}]}`:                                                               {"consumers"},
-		`{"audit": [{"actor": "E", "object": "E", "before": {"a": "E"}, "after": {"a": "E"}}, {"error": "E"}, {"after": "E"}], "next": ""}`:                  {"audit"},
-		`{"games": [{"code": "E", "name": "E"}]}`:                                                                                                 {"games", "list"},
-		`{"accounts": [{"media": "E", "external_id": "E", "name": "E", "os": "E", "from": "E"}], "next": ""}`:                                     {"games", "show", "x"},
-		`{"lanes": [{"media": "E", "name": "E"}]}`:                                                                                                {"lanes", "list"},
-		`{"media": "E", "name": "E", "tasks": ["E"], "in_force": {}}`:                                                                             {"lanes", "show", "x"},
-		`{"rules": [{"media": "E", "endpoint": "E", "scope": "E", "costs": "E", "error": "E"}]}`:                                                  {"limits", "rules"},
-		`{"deleted": {"media": "E", "endpoint": "E", "unit": "E"}, "in_force": [{"unit": "E"}]}`:                                                  {"limits", "delete", "7"},
-		`{"name": "E", "open_runs": ["E"]}`:                                                                                                       {"tasks", "delete", "x", "--yes"},
-		`{"login": "E", "before": [{"game": "E", "os": "E"}], "moves": [{"old_game": "E", "sums": [{"currency": "E", "figures": {"cost": 1}}]}]}`: {"unbind", "tulip/9"},
-		`{"troubles": [{"what": "E", "why": "E"}], "media": [{"name": "E", "spend": [{"currency": "E"}]}], "attention": [{"title": "E", "cause": "E", "accounts": 1, "examples": ["E"], "money": [{"currency": "E"}], "command": "E"}]}`: {"overview"},
-		`{"cancels": [{"id": "E", "kind": "E", "target": "E", "reason": "E", "by": "E"}], "next": ""}`:                                                                                                                                   {"cancels"},
+		`{"tasks": [{"name": "E", "status": "E", "cron": "E", "lane": "E", ` +
+			`"last_ticks": [{"state": "E"}]}]}`: {"tasks", "list"},
+		`{"name": "E", "status": "good", "handler": "E", "media": "E", "params": {"a": "E"}, ` +
+			`"after": ["E"], "errors": [{"field": "E", "want": "E"}]}`: {"tasks", "show", "x"},
+		`{"added": ["E"], "bad": [{"name": "E", "errors": [{"field": "E", ` +
+			`"value": "E", "want": "E"}]}]}`: {"tasks", "reload"},
+		`{"runs": [{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E", ` +
+			`"order": {"by": "E"}}], "next": ""}`: {"runs", "list"},
+		`{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E", "order": {"by": "E"}, ` +
+			`"lane": "E", "counts": {"failed": 1}}`: {"runs", "show", "1"},
+		`{"subtasks": [{"run_id": "E", "part": "E", "task": "E", "account": "E", "state": "E", ` +
+			`"error": "E"}], "next": ""}`: {"subtasks", "list", "--run", "1"},
+		`{"due": [{"run_id": "E", "part": "E", "task": "E", "account": "E", ` +
+			`"reason": "E"}], "next": ""}`: {"subtasks", "due"},
+		`{"task": "E", "lane": "E", "state": "E", "node": "E", "reason": "E", "limits": [{"media": "E", ` +
+			`"subject": "E", "period": "E"}]}`: {"subtasks", "wait", "1", "2", "3"},
+		`{"account": {"media": "E", "external_id": "E"}, "subtasks": [{"task": "E", "lane": "E", ` +
+			`"state": "E", "part": "E", "reason": "E"}]}`: {"subtasks", "wait", "--account", "tulip/1"},
+		`{"account": {"media": "E", "external_id": "E"}, "late": true, ` +
+			`"why": "E", "command": "E"}`: {"accounts", "why", "tulip/1"},
+		`{"days": [{"media": "E", "account": "E", "report": "E", "level": "E", "game": "E", "why": "E"}], ` +
+			`"next": ""}`: {"coverage", "untrusted"},
+		`{"calls": 3, "limits": [{"media": "E", "subject": "E"}], "tasks": [{"task": "E"}], ` +
+			`"lanes": [{"lane": "E"}], "accounts": [{"account": "E"}]}`: {"limits", "usage"},
+		`{"account": {"media": "E", "external_id": "E"}, "subtasks": []}`: {"subtasks", "wait", "--account", "tulip/2"},
+		`{"subtask": {"task": "E", "account": "E", "part": "E", "state": "E"}, "failures": [{"state": "E", ` +
+			`"node": "E", "error_class": "E", "error": "E"}]}`: {"subtasks", "show", "1", "2", "3"},
+		`{"accounts": [{"external_id": "E", "name": "E", "parked": "E", "login": {"login": "E", ` +
+			`"state": "E"}, "bindings": [{"game": "E"}]}], "next": ""}`: {"accounts", "list"},
+		`{"limits": [{"media": "E"}], "pauses": [{"media": "E", "subject": "E"}]}`:             {"limits"},
+		`{"consumers": [{"id": "E", "version": "E", "pools": [{"media": "E", "lane": "E"}]}]}`: {"consumers"},
+		`{"audit": [{"actor": "E", "object": "E", "before": {"a": "E"}, "after": {"a": "E"}}, ` +
+			`{"error": "E"}, {"after": "E"}], "next": ""}`: {"audit"},
+		`{"games": [{"code": "E", "name": "E"}]}`: {"games", "list"},
+		`{"accounts": [{"media": "E", "external_id": "E", "name": "E", ` +
+			`"os": "E", "from": "E"}], "next": ""}`: {"games", "show", "x"},
+		`{"lanes": [{"media": "E", "name": "E"}]}`:                                               {"lanes", "list"},
+		`{"media": "E", "name": "E", "tasks": ["E"], "in_force": {}}`:                            {"lanes", "show", "x"},
+		`{"rules": [{"media": "E", "endpoint": "E", "scope": "E", "costs": "E", "error": "E"}]}`: {"limits", "rules"},
+		`{"deleted": {"media": "E", "endpoint": "E", "unit": "E"}, ` +
+			`"in_force": [{"unit": "E"}]}`: {"limits", "delete", "7"},
+		`{"name": "E", "open_runs": ["E"]}`: {"tasks", "delete", "x", "--yes"},
+		`{"login": "E", "before": [{"game": "E", "os": "E"}], "moves": [{"old_game": "E", ` +
+			`"sums": [{"currency": "E", "figures": {"cost": 1}}]}]}`: {"unbind", "tulip/9"},
+		`{"troubles": [{"what": "E", "why": "E"}], "media": [{"name": "E", "spend": [{"currency": "E"}]}], ` +
+			`"attention": [{"title": "E", "cause": "E", "accounts": 1, "examples": ["E"], ` +
+			`"money": [{"currency": "E"}], "command": "E"}]}`: {"overview"},
+		`{"cancels": [{"id": "E", "kind": "E", "target": "E", "reason": "E", ` +
+			`"by": "E"}], "next": ""}`: {"cancels"},
 	} {
 		stdout, _ := printedFor(t, strings.ReplaceAll(answer, `"E"`, `"`+evil+`"`), args...)
 		require.Contains(t, stdout, "[2J", strings.Join(args, " "))

@@ -20,7 +20,8 @@ func TestAudit_ShowsWhatChanged(t *testing.T) {
 		"audit", "--actor=otto", "--object=cron_task", "--until=2026-11-22T00:00:00Z")
 	require.Equal(t, "/api/v1/audit?actor=otto&limit=50&object=cron_task&until=2026-11-22T00%3A00%3A00Z", asked)
 	require.Equal(t, `AT                    BY    ACTION        OBJECT            CHANGE
-2026-11-21T10:31:00Z  sql   row.update    cron_task/a.task  cron: "~ 3 * * *" → "~ 4 * * *", enabled: none → 1, lane: "bulk" → none
+2026-11-21T10:31:00Z  sql   row.update    cron_task/a.task  `+
+		`cron: "~ 3 * * *" → "~ 4 * * *", enabled: none → 1, lane: "bulk" → none
 2026-11-21T10:30:00Z  otto  task.run      cron_task/a.task  {"accounts": ["1"]}
 2026-11-21T10:29:00Z  otto  row.delete    game/x            was {"name": "X"}
 2026-11-21T10:28:00Z  otto  dead.drop     subtask_dead      not done: There is nothing.

@@ -39,7 +39,8 @@ The commands ask a producer's API where --server or ` + settings.ServerVariable 
 configured, and need an admin's token there. Otherwise they work on the tables, which must be there ("adsync migrate
 up"); there "adsync bind {media}" needs the secret.keys of the deployment to authorise a login. With --simulator the
 command works on the tables, and needs these keys.`,
-		Example: `  adsync bind {media} --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/{media}/callback --wait
+		Example: `  adsync bind {media} --app-id 1110000001 ` +
+			`--redirect-uri https://adsync.example.com/oauth/{media}/callback --wait
   adsync bind account {media}/20000001 --game starfall --os ios
   adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {

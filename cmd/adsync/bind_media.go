@@ -70,7 +70,9 @@ secret.keys of the deployment.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return withLogins(a, cmd, f, func(ctx context.Context, l logins) error { return bindMedia(ctx, a, cmd, l, media, f) })
+			return withLogins(a, cmd, f, func(ctx context.Context, l logins) error {
+				return bindMedia(ctx, a, cmd, l, media, f)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&f.server, "server", "", api.ServerUsage)

@@ -385,14 +385,21 @@ func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 		`--from is "1970-01-01": want a day from 2010-01-01 to`: {"bind", onePlatform, "--app-id", "1", "--accounts", "all",
 			"--game", "g", "--os", "pc", "--from", "1970-01-01"},
 		`--from is "2999-01-01": want a day from 2010-01-01 to`: {"unbind", onePlatform + "/1", "--from", "2999-01-01"},
-		`--to is "9998-01-01": want a day from 2010-01-01 to`:   {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
-		`--from is "0001-01-01": want a day from 2010-01-01`:    {"fields", "backfill", onePlatform, "order_pv", "--from", "0001-01-01", "--to", "2026-11-01"},
-		`--to is "2031-01-01": want a day from 2010-01-01`:      {"fields", "backfill", onePlatform, "order_pv", "--from", "2026-11-01", "--to", "2031-01-01"},
-		`--from is "today": want a day`:                         {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "today"},
-		"want https, since the code":                            {"bind", onePlatform, "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
-		"it rewrites the days of the present binding":           {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
-		"want MEDIA/ACCOUNT with the platform's id":             {"unbind", onePlatform},
-		`--to is "2026-10-01": want 2026-11-01 or later`:        {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
+		`--to is "9998-01-01": want a day from 2010-01-01 to`: {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
+		`--from is "0001-01-01": want a day from 2010-01-01`: {"fields", "backfill", onePlatform, "order_pv",
+			"--from", "0001-01-01", "--to", "2026-11-01"},
+		`--to is "2031-01-01": want a day from 2010-01-01`: {"fields", "backfill", onePlatform, "order_pv",
+			"--from", "2026-11-01", "--to", "2031-01-01"},
+		`--from is "today": want a day`: {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--from", "today"},
+		"want https, since the code": {"bind", onePlatform, "--app-id", "1",
+			"--redirect-uri", "http://adsync.example.com/cb"},
+		"it rewrites the days of the present binding": {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--correct", "--from", "2026-11-01"},
+		"want MEDIA/ACCOUNT with the platform's id": {"unbind", onePlatform},
+		`--to is "2026-10-01": want 2026-11-01 or later`: {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)
@@ -416,8 +423,8 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 	environ := sqliteEnviron(t)
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 	s := openStore(t, environ)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_token (id, media, app_id, login, access_token, "+
-		"refresh_token, access_expires_at, refresh_expires_at) SELECT 7, '"+onePlatform+
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_token (id, media, app_id, login, "+
+		"access_token, refresh_token, access_expires_at, refresh_expires_at) SELECT 7, '"+onePlatform+
 		"', 'done', '20009001', '', '', '2026-12-01', '2026-12-01'").Error)
 	tables := loginTables{login.Actions{Store: s}}
 	for name, c := range map[string]struct {
@@ -451,7 +458,8 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 			t.Parallel()
 			id := settings.OAuthID(secret.NewText(name))
 			require.NoError(t, s.PutOAuthState(t.Context(),
-				settings.OAuthState{ID: id, Media: onePlatform, AppID: "done", RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
+				settings.OAuthState{ID: id, Media: onePlatform, AppID: "done", RedirectURI: "https://adsync.example.com",
+					AskedBy: "otto"}))
 			require.NoError(t, s.UpdateOAuthState(t.Context(),
 				settings.OAuthState{ID: id, Step: c.step, TokenID: 7, Note: c.note}))
 			now := time.Now()

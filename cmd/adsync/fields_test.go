@@ -26,9 +26,12 @@ func TestFields_AreATableForPeople(t *testing.T) {
 		"fields", "list", "--media", "tulip", "--state", "retired")
 	require.Equal(t, "/api/v1/fields?media=tulip&state=retired", asked)
 	require.Equal(t,
-		`MEDIA  FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               CHANGED               BY      REASON
-tulip  order_pv  -             -        trying   -              -                     2026-11-21T09:00:00Z  otto    for the shops; not decided yet: no answer within 30s
-tulip  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  adsync  12009
+		`MEDIA  FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               `+
+			`CHANGED               BY      REASON
+tulip  order_pv  -             -        trying   -              -                     2026-11-21T09:00:00Z  `+
+			`otto    for the shops; not decided yet: no answer within 30s
+tulip  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  `+
+			`adsync  12009
 `, stdout)
 	stdout, _ = printedFor(t, `{"fields": []}`, "fields", "list")
 	require.Equal(t, "There are no such fields.\n", stdout)

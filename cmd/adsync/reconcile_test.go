@@ -25,9 +25,12 @@ func TestReconcile_IsATableForPeople(t *testing.T) {
 		"reconcile", "--media", "tulip", "--day", "2026-11-20")
 	require.Equal(t, "/api/v1/reconciliation?day=2026-11-20&media=tulip", asked)
 	require.Equal(t,
-		`ACCOUNT     DAY         LEVELS            FIGURES      MOST               ACCOUNT SAYS  LEVEL SAYS  DIFFERENCE  STATE  FIRST SEEN            CONFIRMED
-tulip/2001  2026-11-20  adgroup,creative  cost,clicks  cost of creative   CNY 5.00      CNY 0.00    CNY 5.00    open   2026-11-21T01:00:04Z  -
-tulip/2002  2026-11-20  adgroup           clicks       clicks of adgroup  7             8           -1          open   2026-11-21T01:00:04Z  -
+		`ACCOUNT     DAY         LEVELS            FIGURES      MOST               ACCOUNT SAYS  LEVEL SAYS  `+
+			`DIFFERENCE  STATE  FIRST SEEN            CONFIRMED
+tulip/2001  2026-11-20  adgroup,creative  cost,clicks  cost of creative   CNY 5.00      CNY 0.00    `+
+			`CNY 5.00    open   2026-11-21T01:00:04Z  -
+tulip/2002  2026-11-20  adgroup           clicks       clicks of adgroup  7             8           `+
+			`-1          open   2026-11-21T01:00:04Z  -
 There are more.
 `, stdout)
 	stdout, _ = printedFor(t, `{"differences": [], "next": ""}`, "reconcile")

@@ -75,8 +75,10 @@ func TestRuns_AreATableForPeople(t *testing.T) {
 		"&until=2026-11-21T10%3A00%3A00Z", asked)
 	require.Equal(t, `RUN  TASK    KIND   STATE    PLANNED               ENDED                 SUBTASKS  DONE  FAILED  NOTE
 9    a.task  tick   running  2026-11-21T10:30:00Z  -                     …         2     0       -
-8    a.task  order  partial  2026-11-21T10:28:00Z  2026-11-21T10:29:00Z  9         5     4       2 accounts, 2026-11-18 to 2026-11-20, confirmed, by otto
-7    a.task  order  failed   2026-11-21T10:27:00Z  -                     0         0     0       what failed in run 5, with spare calls, by vera; no accounts
+8    a.task  order  partial  2026-11-21T10:28:00Z  2026-11-21T10:29:00Z  9         5     4       `+
+		`2 accounts, 2026-11-18 to 2026-11-20, confirmed, by otto
+7    a.task  order  failed   2026-11-21T10:27:00Z  -                     0         0     0       `+
+		`what failed in run 5, with spare calls, by vera; no accounts
 6    a.task  tick   skipped  2026-11-21T10:26:00Z  -                     0         0     0       the run before is open
 There are more: raise --limit, or choose by --task, --state …
 `, stdout)

@@ -135,7 +135,7 @@ func TestAuthorisation_FromTheRequestToTheLogin(t *testing.T) {
 	text += w.Body.String() + b.get(place)
 	require.Contains(t, text, `"state":"failed"`)
 
-	// The app is known: it needs no secret. Whoever has the code is the actor.
+	// The app is known: it needs no secret. The sender of the code is the actor.
 	asked = begin(b, "")
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET asked_by = 'otto'").Error)
 	place = "/api/v1/authorisations/" + asked.ID

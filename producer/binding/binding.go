@@ -146,7 +146,7 @@ func (c Change) chooseLogin(ctx context.Context, login string) error {
 	return &config.FieldError{Key: "login", Value: login, Want: want}
 }
 
-// rebind changes the bindings if that is wanted, or plans it, and tells what moves.
+// rebind changes the bindings if that is wanted, or plans the change, and returns the days and sums that move.
 func (c Change) rebind(ctx context.Context, wanted bool, choose summaries.ChooseBinding) (client.Rebinding, error) {
 	answer := client.Rebinding{DryRun: c.DryRun, Media: c.Account.Media, ExternalID: c.Account.ExternalID,
 		Moves: []client.BindingMove{}}

@@ -20,10 +20,11 @@ func TestOrder_ChoosesTheDays(t *testing.T) {
 		have     []summaries.Binding
 		from, to day.Day
 	}{
-		"the first game holds for all figures":      {Order{}, nil, summaries.FirstBoundDay, summaries.LastDay},
-		"unless it names the first day":             {Order{From: "2026-11-03"}, nil, "2026-11-03", summaries.LastDay},
-		"another one is a move from today on":       {Order{}, []summaries.Binding{past}, today, summaries.LastDay},
-		"a correction is of what holds today":       {Order{Correct: true}, []summaries.Binding{past, present}, present.From, present.To},
+		"the first game holds for all figures": {Order{}, nil, summaries.FirstBoundDay, summaries.LastDay},
+		"unless it names the first day":        {Order{From: "2026-11-03"}, nil, "2026-11-03", summaries.LastDay},
+		"another one is a move from today on":  {Order{}, []summaries.Binding{past}, today, summaries.LastDay},
+		"a correction is of what holds today": {Order{Correct: true}, []summaries.Binding{past, present}, present.From,
+			present.To},
 		"or of what held last, if nothing does now": {Order{Correct: true}, held, past.From, past.To},
 	} {
 		t.Run(name, func(t *testing.T) {

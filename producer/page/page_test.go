@@ -179,7 +179,8 @@ func TestPage_WritesNoMarkupOfOthers(t *testing.T) {
 func TestPage_SaysWhatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	_, document := get(t,
-		overview.Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: "data database", Why: "no answer within 2s"}}}})
+		overview.Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: "data database",
+			Why: "no answer within 2s"}}}})
 	require.Contains(t, text(find(document, "section", "troubles")[0]), "data database no answer within 2s")
 	require.Contains(t, text(find(document, "header", "top")[0]), "The tables cannot be read")
 	require.Empty(t, find(document, "article", "media-card"))
@@ -199,14 +200,16 @@ func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
 	t.Parallel()
 	media := client.MediaOverview{Name: "tulip", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true,
 		OldestSeconds: -1}
-	_, document := get(t, overview.Overview{Overview: client.Overview{At: time.Now(), Business: time.Now(), Media: []client.MediaOverview{media}}})
+	_, document := get(t, overview.Overview{Overview: client.Overview{At: time.Now(), Business: time.Now(),
+		Media: []client.MediaOverview{media}}})
 	require.Contains(t, text(find(document, "header", "top")[0]), "First pull under way, 7 of 100 accounts")
 	require.NotContains(t, text(find(document, "header", "top")[0]), "All is well")
 	card := text(find(document, "article", "media-card")[0])
 	require.Contains(t, card, "First pull under way, 7 of 100 accounts.")
 	require.NotContains(t, card, "No spend is known")
 	media.FirstPull, media.Fresh, media.New = false, 100, 0
-	_, document = get(t, overview.Overview{Overview: client.Overview{At: time.Now(), Business: time.Now(), Media: []client.MediaOverview{media}}})
+	_, document = get(t, overview.Overview{Overview: client.Overview{At: time.Now(), Business: time.Now(),
+		Media: []client.MediaOverview{media}}})
 	require.Contains(t, text(find(document, "header", "top")[0]), "All is well")
 	require.Contains(t, text(find(document, "article", "media-card")[0]), "No spend is known of today.")
 }

@@ -28,7 +28,8 @@ func TestOceanEngineLogins_ARefreshRotates(t *testing.T) {
 	a := s.Account(0)
 	old := s.Credentials().Logins[0]
 	use := func(token string) int {
-		return simtest.Code(t, s.Do(s.request(token, "v3.0/promotion/list/", simtest.Query("advertiser_id", simtest.Text(a.ID)))))
+		return simtest.Code(t, s.Do(s.request(token, "v3.0/promotion/list/",
+			simtest.Query("advertiser_id", simtest.Text(a.ID)))))
 	}
 	d := simtest.Data(t, s.oauth("refresh_token", fields{"refresh_token": old.RefreshToken}))
 	require.Equal(t, json.Number("86400"), d["expires_in"])

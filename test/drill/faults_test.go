@@ -174,8 +174,8 @@ func TestDrill(t *testing.T) {
 	g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": suspect.external,
 		"from": yesterday, "to": yesterday, "percent": -100}, nil)
 	for _, report := range []string{"daily", "hourly"} {
-		g.order("tencent.report_"+report+".account", client.OrderRequest{Accounts: []string{suspect.external}, From: yesterday,
-			To: yesterday})
+		g.order("tencent.report_"+report+".account", client.OrderRequest{Accounts: []string{suspect.external},
+			From: yesterday, To: yesterday})
 	}
 
 	login := g.isTold(token)[0]

@@ -62,7 +62,8 @@ func run(ctx context.Context, program, schemathesis string, examples, seed int) 
 	token := rand.Text() + rand.Text()
 	standalone := exec.CommandContext(ctx, program,
 		"standalone", "--listen", address, "--data", filepath.Join(dir, "data"), "--accounts", "20")
-	standalone.Env = append(os.Environ(), fmt.Sprintf(`ADSYNC_API_TOKENS=[{"name": "ada", "token": %q, "role": "admin"}]`, token))
+	standalone.Env = append(os.Environ(),
+		fmt.Sprintf(`ADSYNC_API_TOKENS=[{"name": "ada", "token": %q, "role": "admin"}]`, token))
 	standalone.Stdout, standalone.Stderr = log, log
 	standalone.Cancel = func() error { return standalone.Process.Signal(os.Interrupt) }
 	if err := standalone.Start(); err != nil {

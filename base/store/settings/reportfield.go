@@ -98,8 +98,8 @@ func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField,
 	return nil
 }
 
-// sameFields reports whether the rows of a field are already as wanted, whoever has written them. A field to be tried
-// never is: writing it again starts another trial.
+// sameFields reports whether the rows of a field already have the wanted values. A field to be tried never has: writing
+// it again starts another trial.
 func sameFields(have, want []ReportField) bool {
 	return len(have) == len(want) && !slices.ContainsFunc(want, func(w ReportField) bool {
 		return w.Trying() || !slices.ContainsFunc(have, func(h ReportField) bool {

@@ -90,8 +90,8 @@ func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(
 	return nil
 }
 
-// DeleteTask deletes the row of a task, unless check refuses it. check is given all rows, with the one that is to go among them. DeleteTask
-// returns the row that was deleted, or ErrNotFound if there is no such task.
+// DeleteTask deletes the row of a task, unless check refuses it. check gets all rows, also the one to delete.
+// DeleteTask returns the deleted row, or ErrNotFound if there is no such task.
 func (s Tasks) DeleteTask(ctx context.Context, e Editor, name string, check func(TaskTable) error) (TaskRow, error) {
 	var gone TaskRow
 	err := editOnce(ctx, s.Databases, e, AuditTasks, func(tx *gorm.DB) error {

@@ -11,7 +11,9 @@ import (
 // Commands returns the commands that operate a deployment.
 func Commands(a *settings.Source) []*cobra.Command {
 	return []*cobra.Command{
-		newOverview(a), newTasks(a), newRuns(a), newSubtasks(a), newDead(a), newPause(a), newResume(a), newPauses(a), newCancel(a), newCancels(a),
-		newAccounts(a), newGames(a), newCoverage(a), newChanges(a), newReconcile(a), newFields(a), newLanes(a), newLimits(a), newConsumers(a), newAudit(a), newLogLevel(a),
+		newOverview(a), newTasks(a), newRuns(a), newSubtasks(a), newDead(a),
+		newPause(a), newResume(a), newPauses(a), newCancel(a), newCancels(a),
+		newAccounts(a), newGames(a), newCoverage(a), newChanges(a), newReconcile(a), newFields(a),
+		newLanes(a), newLimits(a), newConsumers(a), newAudit(a), newLogLevel(a),
 	}
 }

@@ -33,8 +33,8 @@ needs a token, set ` + settings.TokenVariable + `.`,
   adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *'
   adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-18 --to 2026-11-20 --wait`,
 	})
-	cmd.AddCommand(newTasksList(a), newTasksShow(a), newTasksCreate(a), newTasksEdit(a), newTasksEnable(a), newTasksDisable(a), newTasksDelete(a),
-		newTasksRun(a), newTasksReload(a))
+	cmd.AddCommand(newTasksList(a), newTasksShow(a), newTasksCreate(a), newTasksEdit(a), newTasksEnable(a),
+		newTasksDisable(a), newTasksDelete(a), newTasksRun(a), newTasksReload(a))
 	return cmd
 }
 

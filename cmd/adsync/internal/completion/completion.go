@@ -125,7 +125,8 @@ func argCompletion(a *settings.Source, path string) cobra.CompletionFunc {
 	}
 	platforms := cobra.FixedCompletions(engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp)
 	switch path {
-	case "adsync tasks show", "adsync tasks edit", "adsync tasks enable", "adsync tasks disable", "adsync tasks delete", "adsync tasks run":
+	case "adsync tasks show", "adsync tasks edit", "adsync tasks enable", "adsync tasks disable", "adsync tasks delete",
+		"adsync tasks run":
 		return first(taskNames(a))
 	case "adsync pause", "adsync cancel":
 		return stopTargetNames(a)

@@ -37,7 +37,8 @@ func Lane(w io.Writer, l *client.Lane) error {
 
 // DeletedLane prints a lane that was deleted.
 func DeletedLane(w io.Writer, l *client.Lane) error {
-	_, err := fmt.Fprintf(w, "Deleted the lane %s, whose pool size was %d. Its topic stays.\n", table.Plain(laneName(l)), l.PoolSize)
+	_, err := fmt.Fprintf(w, "Deleted the lane %s, whose pool size was %d. Its topic stays.\n",
+		table.Plain(laneName(l)), l.PoolSize)
 	return err
 }
 
