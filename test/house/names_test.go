@@ -13,10 +13,11 @@ import (
 )
 
 // places are where platforms may be named: the three lists, a platform's own places, generated files, documents, and
-// the tests and programs that go over whole deployments with simulated platforms.
+// the tests and programs that go over whole deployments with simulated platforms. data/ is where "adsync standalone"
+// keeps its state by default.
 var places = regexp.MustCompile(
 	`^(engine/platforms\.go$|simulator/|standalone/verify/|media/(PLATFORMS)/|deploy/helm/adsync/medias\.txt$|` +
-		`docs/|README\.md$|CHANGELOG\.md$|test/|bench/|bin/|\.)|_test\.go$`)
+		`docs/|README\.md$|CHANGELOG\.md$|test/|bench/|bin/|data/|\.)|_test\.go$`)
 
 func TestNoOtherFileNamesAPlatform(t *testing.T) {
 	t.Parallel()
