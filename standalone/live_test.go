@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,7 +178,7 @@ func (h *liveHost) options(dir string, out, log io.Writer) Options {
 	return Options{
 		DataDir: dir, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(), Out: out,
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Live:   &live.Pull{Media: h.media, Account: h.account, Days: 7, BaseURL: h.base, Token: secret.NewText(h.token)},
+		Live:   &live.Pull{Media: h.media, Account: h.account, Days: 2, BaseURL: h.base, Token: secret.NewText(h.token)},
 	}
 }
 
@@ -232,7 +233,7 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 			t.Parallel()
 			h := hostLive(t, mediaName)
 			dir := t.TempDir()
-			report, text, err := h.live(t, dir, nil)
+			report, text, err := h.live(t, dir, func(o *Options) { o.Live.Days = 7 })
 			require.NoError(t, err, text)
 			require.Zero(t, report.Different)
 			require.Equal(t, 32, report.Figures, "4 figures of 7 days, and of all of them")
@@ -255,7 +256,7 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 			require.Empty(t, h.others, "nothing but GETs is sent")
 			requireSecret(t, h.token, text, dir)
 
-			_, text, err = h.live(t, dir, func(o *Options) { o.JSON = false })
+			_, text, err = h.live(t, dir, func(o *Options) { o.JSON, o.Live.Days = false, 7 })
 			require.NoError(t, err, "again with what is there")
 			require.Contains(t, text, "0 of 32 figures differ from what "+mediaName+" says.")
 			require.Contains(t, text, map[bool]string{true: "100% of the day, ", false: "unknown"}[h.quotaLeft])
@@ -272,32 +273,39 @@ func TestLive_ReportsDifferencesAndComparesAgain(t *testing.T) {
 	}
 	require.NoError(t, h.sim().Get(t.Context(), "clock", &clock))
 	today := day.Of(clock.Now, time.FixedZone("UTC+8", 8*60*60))
-	const rounds = 3
-	n, until := 0, 1000
 	// Each answer has more than the one before.
+	var moved atomic.Bool
 	h.change = func(request string, _ map[string]any) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if !strings.Contains(request, night.DailyReports) || n >= until {
+		if !strings.Contains(request, night.DailyReports) || moved.Load() {
 			return
 		}
-		n++
 		order := map[string]any{"media": h.media, "account": h.account, "from": today.Add(-6).String(), "to": today.String(),
 			"percent": 20}
 		assert.NoError(t, h.sim().Post(t.Context(), "truth/correct", order))
 	}
 	report, text, err := h.live(t, "", nil)
 	require.ErrorIs(t, err, live.ErrTotalsDiffer, text)
-	require.Equal(t, rounds, report.Rounds, "figures that move get another chance")
+	require.Equal(t, 3, report.Rounds, "figures that move get another chance")
 	cost := report.Total.Figures[0]
 	require.False(t, cost.Equal())
 	require.Less(t, *cost.Ours, *cost.Platform)
 
-	n, until = 0, n/rounds // The answers of the first round differ from each other.
-	report, text, err = h.live(t, "", nil)
+	_, text, err = h.live(t, "", func(o *Options) {
+		out := o.Out
+		o.JSON, o.Out = false, writerFunc(func(p []byte) (int, error) {
+			if bytes.Contains(p, []byte("they are pulled again")) {
+				moved.Store(true)
+			}
+			return out.Write(p)
+		})
+	})
 	require.NoError(t, err, text)
-	require.Equal(t, 2, report.Rounds)
+	require.Contains(t, text, "they were pulled and compared 2 times")
 }
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestLive_NamesTheFixOfWhatAPersonMustChange(t *testing.T) {
 	t.Parallel()
