@@ -398,7 +398,7 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 					strings.Join(rows, ", ")).Error
 			require.NoError(t, err)
 		}
-		most := rapid.IntRange(4, 20).Draw(t, "most")
+		most := rapid.IntRange(8, 20).Draw(t, "most")
 		for pass := 0; ; pass++ {
 			before := f.look(t)
 			if len(before) == 0 {

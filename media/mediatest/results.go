@@ -156,8 +156,11 @@ func requireValues(t *testing.T, report media.Report, row media.Row) {
 	require.Empty(t, bad)
 	require.Equal(t, row.Raw, raw)
 	require.Equal(t, row.Metrics, metrics)
+	text := string(row.JSON)
 	for _, key := range report.Keys {
-		require.Contains(t, string(row.JSON), `"`+key+`"`)
+		if !strings.Contains(text, `"`+key+`"`) {
+			require.Failf(t, "a key is missing", "%s in %s", key, text)
+		}
 	}
 }
 
