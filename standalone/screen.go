@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/term"
 
+	"adsync/base/money"
 	"adsync/base/task"
-	"adsync/producer/overview"
 	simworld "adsync/simulator/world"
 )
 
@@ -108,8 +108,8 @@ func render(s status) string {
 	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "CNY TODAY", "PLATFORM SAYS", "DIFFERENCE",
 		"ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
 	for _, m := range s.Media {
-		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, overview.Amount(m.Ours),
-			overview.Amount(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
+		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, money.Format(m.Ours, "CNY"),
+			money.Format(m.Platform, "CNY"), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
 	}
 	for _, m := range s.Media {
 		if m.First != "" {
@@ -135,14 +135,14 @@ func plain(s status) string {
 	for _, m := range s.Media {
 		if m.First != "" {
 			fmt.Fprintf(&b, "%s %s %s; platform says %s\n", s.World.In(simworld.Zone).Format("15:04:05"), m.Name, m.First,
-				overview.Amount(m.Platform))
+				money.Format(m.Platform, "CNY"))
 			continue
 		}
 		fmt.Fprintf(&b,
 			"%s %s spend today %s, platform says %s (%s); accounts %d fresh, %d late, %d parked, oldest %s; calls %s; %d runs "+
 				"open\n",
-			s.World.In(simworld.Zone).Format("15:04:05"), m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform),
-			difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
+			s.World.In(simworld.Zone).Format("15:04:05"), m.Name, money.Format(m.Ours, "CNY"),
+			money.Format(m.Platform, "CNY"), difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
 	}
 	return b.String()
 }
@@ -152,7 +152,7 @@ func difference(m mediaStatus) string {
 		return "first pull"
 	}
 	if m.Platform == 0 {
-		return overview.Amount(m.Ours - m.Platform)
+		return money.Format(m.Ours-m.Platform, "CNY")
 	}
 	return fmt.Sprintf("%+.2f %%", 100*float64(m.Ours-m.Platform)/float64(m.Platform))
 }

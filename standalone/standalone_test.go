@@ -19,7 +19,6 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/sqldb"
 	"adsync/engine"
-	"adsync/producer/overview"
 	"adsync/simulator"
 	"adsync/simulator/control"
 	"adsync/simulator/ledger"
@@ -218,6 +217,5 @@ func TestRender_IsReadable(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.Equal(t, "never", age(-1))
-	require.Equal(t, "-1,234.50", overview.Amount(-1_234_500_000))
 	require.Contains(t, plain(s), fmt.Sprintf("%d fresh, %d late, %d parked", 90, 9, 1))
 }

@@ -205,7 +205,7 @@ func (r *reconciler) open(ctx context.Context) error {
 			var page []results.FillAccount
 			for _, id := range ids {
 				if a, known := accounts[id]; known && a.Parked == "" && a.Tier != settings.TierInvalid {
-					page = append(page, results.FillAccount{ID: id, Timezone: a.Timezone, Tier: a.Tier})
+					page = append(page, results.FillAccount{ID: id, Timezone: a.Timezone, Currency: a.Currency, Tier: a.Tier})
 				}
 			}
 			for _, g := range alike(page) {
@@ -218,27 +218,27 @@ func (r *reconciler) open(ctx context.Context) error {
 	return nil
 }
 
-// alikeAccounts holds accounts of one zone and tier.
+// alikeAccounts holds accounts of one zone, currency and tier.
 type alikeAccounts struct {
-	zone *time.Location
-	tier string
-	ids  []int64
+	zone           *time.Location
+	currency, tier string
+	ids            []int64
 }
 
-// alike groups the accounts of a page by zone and tier. It leaves out accounts with an invalid zone, which fan-outs
-// report.
+// alike groups the accounts of a page by zone, currency and tier. It leaves out accounts with an invalid zone, which
+// fan-outs report.
 func alike(page []results.FillAccount) []*alikeAccounts {
-	type key struct{ zone, tier string }
+	type key struct{ zone, currency, tier string }
 	known := map[key]*alikeAccounts{}
 	var all []*alikeAccounts
 	for _, a := range page {
-		k := key{a.Timezone, a.Tier}
+		k := key{a.Timezone, a.Currency, a.Tier}
 		if known[k] == nil {
 			zone, err := schedule.Zone(a.Timezone)
 			if err != nil {
 				continue
 			}
-			known[k] = &alikeAccounts{zone: zone, tier: a.Tier}
+			known[k] = &alikeAccounts{zone: zone, currency: a.Currency, tier: a.Tier}
 			all = append(all, known[k])
 		}
 		known[k].ids = append(known[k].ids, a.ID)
@@ -271,7 +271,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 				if m.grows > 0 && older < task.FirstRunIDAt(settledAt(d.Add(m.grows), g.zone)) {
 					continue
 				}
-				if a, s, differ := differs(account, sum, m.index); differ {
+				if a, s, differ := differs(account, sum, m.index, g.currency); differ {
 					c.Found = append(c.Found, results.Difference{AccountID: id, Level: level.name, Metric: m.name, AccountValue: a,
 						SumValue: s})
 				}
@@ -288,13 +288,13 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 
 // differs compares a figure of an account with the sum of a level. A level without rows has a sum of 0; a level whose
 // rows lack the figure has none.
-func differs(account, level results.LevelSum, metricIndex int) (a, sum int64, differ bool) {
+func differs(account, level results.LevelSum, metricIndex int, currency string) (a, sum int64, differ bool) {
 	a, hasA := account.Values.Get(metricIndex)
 	sum, hasSum := level.Values.Get(metricIndex)
 	if (!hasA && account.Rows > 0) || (!hasSum && level.Rows > 0) {
 		return a, sum, false
 	}
-	return a, sum, metric.All[metricIndex].Differ(a, sum)
+	return a, sum, metric.All[metricIndex].Differ(a, sum, currency)
 }
 
 // pullAgain orders both levels of accounts' days, once for each difference.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,8 +107,19 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 	f.figures(t, 12, "adgroup", yesterday, at, figures{"clicks": 2})
 	f.figures(t, 13, "account", "2026-11-12", at, figures{"cost": 50_000}) // 9 days ago
 	f.figures(t, 13, "adgroup", "2026-11-12", at)
+	// Yen and dinars: one within the smallest amount, one beyond it.
+	for id, a := range map[int64]struct {
+		currency string
+		cost     int64
+	}{14: {"JPY", 4_000_000}, 15: {"JPY", 4_000_001}, 16: {"KWD", 3_001_000}, 17: {"KWD", 3_001_001}} {
+		f.account(t, id, "active", "Asia/Shanghai", "")
+		require.NoError(t, f.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET currency = ? WHERE id = ?",
+			a.currency, id).Error)
+		f.figures(t, id, "account", yesterday, at, figures{"cost": a.cost})
+		f.figures(t, id, "adgroup", yesterday, at, figures{"cost": 1_000_000}, figures{"cost": 2_000_000})
+	}
 
-	require.Equal(t, 4, f.reconcile(t, ""))
+	require.Equal(t, 6, f.reconcile(t, ""))
 	var got []string
 	for _, d := range f.differences(t) {
 		require.Equal(t, yesterday, d.Day)
@@ -115,16 +127,20 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s %s %d %d", d.AccountID, d.Level, d.Metric, d.AccountValue, d.SumValue))
 	}
 	require.Equal(t, []string{"3 adgroup cost 40001 30000", "4 adgroup clicks 4 3", "11 adgroup cost 50000 0",
-		"12 adgroup clicks 0 2"}, got)
+		"12 adgroup clicks 0 2", "15 adgroup cost 4000001 3000000", "17 adgroup cost 3001001 3000000"}, got)
 
-	orders := f.ordered(t)
-	require.Len(t, orders, 2)
-	for _, o := range orders {
-		require.Equal(t, task.Order{Accounts: []int64{3, 4, 11, 12}, From: yesterday, To: yesterday,
-			By: upkeep.ReconcileName}, o.Request)
+	again := map[int64][]int64{} // accounts by task
+	for _, o := range f.ordered(t) {
+		again[o.TaskID] = append(again[o.TaskID], o.Request.Accounts...)
+		o.Request.Accounts = nil
+		require.Equal(t, task.Order{From: yesterday, To: yesterday, By: upkeep.ReconcileName}, o.Request)
 	}
-	require.Equal(t, []int64{f.tasks["adgroup.look_back"], f.tasks["daily.look_back"]},
-		[]int64{orders[0].TaskID, orders[1].TaskID}, "both levels")
+	for _, ids := range again { // There is an order for each currency.
+		slices.Sort(ids)
+	}
+	both := []int64{3, 4, 11, 12, 15, 17}
+	require.Equal(t, map[int64][]int64{f.tasks["adgroup.look_back"]: both, f.tasks["daily.look_back"]: both}, again,
+		"both levels")
 }
 
 func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {

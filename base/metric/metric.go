@@ -2,6 +2,8 @@
 // report_hourly, summary_daily and summary_hourly.
 package metric
 
+import "adsync/base/money"
+
 // Unit defines how a metric's integer is to be read.
 type Unit string
 
@@ -19,15 +21,12 @@ type Metric struct {
 	Meaning string
 }
 
-// MoneyTolerance is how much two figures of the same money may differ, such as an account's and the sum of its
-// objects': a fen, to which platforms round.
-const MoneyTolerance = 10_000
-
-// Differ reports whether two figures of a metric that should be equal differ. Counts may not differ at all.
-func (m Metric) Differ(a, b int64) bool {
+// Differ reports whether two figures of a metric that should be equal differ, such as an account's and the sum of its
+// objects'. Counts may not differ at all; money may by the smallest amount of its currency, to which platforms round.
+func (m Metric) Differ(a, b int64, currency string) bool {
 	tolerance := int64(0)
 	if m.Unit == Micros {
-		tolerance = MoneyTolerance
+		tolerance = money.Smallest(currency)
 	}
 	return a-b > tolerance || b-a > tolerance
 }

@@ -137,7 +137,9 @@ func (p *puller) runFunds(ctx context.Context, work media.Work, report string, d
 		return media.Result{}, err
 	}
 	api := p.Caller.For(account)
-	got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) { return page(ctx, api, token) })
+	got, err := fetch(ctx, terms{}, func(ctx context.Context, token string) (media.Page, error) {
+		return page(ctx, api, token)
+	})
 	if err != nil {
 		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report, account.ExternalID,
 			work.Part, err)

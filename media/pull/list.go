@@ -84,7 +84,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	var all fetched
 	for _, variant := range variants {
 		query := media.ListQuery{Variant: variant, Since: since, Until: clock.Later(p.Clock.Now(), since.Add(windowOverlap))}
-		got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) {
+		got, err := fetch(ctx, terms{}, func(ctx context.Context, token string) (media.Page, error) {
 			page, err := list.Page(ctx, api, query, token)
 			addFutureFaults(page.Rows, p.latest()) // latest is read after the call, which may have waited for its limits.
 			return page, err

@@ -72,7 +72,7 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 			for range restartsMax { // Each try gets the same answer.
 				var err error
 				asked = 0
-				got, err = fetchOnce(t.Context(), 0, inTurn(&asked, c.pages...), true)
+				got, err = fetchOnce(t.Context(), terms{}, inTurn(&asked, c.pages...), true)
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.note, got.note)
@@ -85,7 +85,7 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 func TestFetch_TheLastTryReadsAllPages(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	got, err := fetch(t.Context(), 0, func(_ context.Context, token string) (media.Page, error) {
+	got, err := fetch(t.Context(), terms{}, func(_ context.Context, token string) (media.Page, error) {
 		asked++
 		switch token {
 		case "":
@@ -105,7 +105,7 @@ func TestFetch_TheLastTryReadsAllPages(t *testing.T) {
 func TestFetch_FailsWhenPagesLeadBack(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	_, err := fetch(t.Context(), 0, func(context.Context, string) (media.Page, error) {
+	_, err := fetch(t.Context(), terms{}, func(context.Context, string) (media.Page, error) {
 		if asked++; asked > 50 {
 			return media.Page{}, errors.New("too many calls")
 		}
@@ -286,7 +286,7 @@ func TestSplit_EveryPartMustAgree(t *testing.T) {
 func TestSplit_AFailedHalfFailsTheDay(t *testing.T) {
 	t.Parallel()
 	for failing := range 2 {
-		p := partsOf{seen: map[rowKey]bool{}, report: media.Report{RowsMax: 1,
+		p := partsOf{api: fakeAPI{}, seen: map[rowKey]bool{}, report: media.Report{RowsMax: 1,
 			Page: func(_ context.Context, _ media.API, q media.ReportQuery, _ string) (media.Page, error) {
 				switch {
 				case len(q.Within) == 2:

@@ -128,15 +128,21 @@ func (f *fetched) count() int { return len(f.rows) + len(f.lost) }
 // pageFunc fetches a page by its token; "" is the first page.
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
 
+// terms are what fetch must know about a query.
+type terms struct {
+	rowsMax  int    // how many rows the platform returns; 0 is any number
+	currency string // of the platform's own sums
+}
+
 // fetch reads the pages of a query until they agree: every page has the same total, keys are distinct and as many as
 // the total, and figures add up to the platform's own sums where it reports them. It restarts at the first page that
 // does not agree. After restartsMax tries it returns what the last one brought, with the reason in note. It returns
-// *overCapError when there are more rows than rowsMax; 0 is any number.
-func fetch(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
+// *overCapError when there are more rows than rowsMax.
+func fetch(ctx context.Context, of terms, page pageFunc) (fetched, error) {
 	var f fetched
 	for try := range restartsMax {
 		var err error
-		if f, err = fetchOnce(ctx, rowsMax, page, try == restartsMax-1); err != nil {
+		if f, err = fetchOnce(ctx, of, page, try == restartsMax-1); err != nil {
 			return fetched{}, err
 		}
 		if f.note == "" {
@@ -158,15 +164,16 @@ func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour
 
 // fetchOnce reads the pages of a query up to the first one that does not agree with those before it. With all it
 // reads every page.
-func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetched, error) {
-	f := paging{total: -1, byRows: true, seen: map[rowKey]bool{}, tokens: map[string]bool{}, counted: map[string]bool{}}
+func fetchOnce(ctx context.Context, of terms, page pageFunc, all bool) (fetched, error) {
+	f := paging{terms: of, total: -1, byRows: true, seen: map[rowKey]bool{}, tokens: map[string]bool{},
+		counted: map[string]bool{}}
 	for token := ""; f.note == "" || all; {
 		p, err := page(ctx, token)
 		if err != nil {
 			return fetched{}, err
 		}
-		if rowsMax > 0 && p.Total > rowsMax {
-			return fetched{}, &overCapError{total: p.Total, rowsMax: rowsMax}
+		if of.rowsMax > 0 && p.Total > of.rowsMax {
+			return fetched{}, &overCapError{total: p.Total, rowsMax: of.rowsMax}
 		}
 		f.compare(p)
 		f.take(p)
@@ -185,6 +192,7 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 // paging is the reading of one query's pages.
 type paging struct {
 	fetched
+	terms
 	seen    map[rowKey]bool
 	tokens  map[string]bool // tokens of the pages read
 	total   int             // as the pages report it; -1 before the first
@@ -266,7 +274,7 @@ func (f *paging) judge() {
 		f.note = fmt.Sprintf("%s came of a total of %d", plural.Count(came, "row", "rows"), f.total)
 	}
 	if f.note == "" && f.sums != nil {
-		f.note = difference(slices.Concat(f.rows, f.lost), f.sums)
+		f.note = difference(slices.Concat(f.rows, f.lost), f.sums, f.currency)
 	}
 }
 

@@ -132,6 +132,8 @@ type fakeAPI struct{ media.API }
 
 func (fakeAPI) Calls() int { return 2 }
 
+func (fakeAPI) Account() media.Account { return media.Account{ID: 7, Currency: "CNY"} }
+
 type fakeAccounts struct{}
 
 func (fakeAccounts) Account(_ context.Context, id int64) (media.Account, error) {

@@ -16,8 +16,10 @@ import (
 // rowsHeld is how many rows one pull of a day may hold in memory. A day with more is refused.
 const rowsHeld = 200_000
 
-// rowsMax returns how many rows a query of the report may have.
-func rowsMax(report media.Report) int { return cmp.Or(report.RowsMax, rowsHeld) }
+// termsOf returns the terms of a report's queries for an account.
+func termsOf(api media.API, report media.Report) terms {
+	return terms{rowsMax: cmp.Or(report.RowsMax, rowsHeld), currency: api.Account().Currency}
+}
 
 // overCapError reports a query that has more rows than the platform returns for one.
 type overCapError struct{ total, rowsMax int }
@@ -79,7 +81,7 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 // fetchDay fetches the query of one day. It fetches parts where the day has more rows than the platform returns for
 // one query.
 func fetchDay(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
-	got, err := fetch(ctx, rowsMax(report), pagesOf(api, report, q))
+	got, err := fetch(ctx, termsOf(api, report), pagesOf(api, report, q))
 	over, isOver := errors.AsType[*overCapError](err)
 	if !isOver {
 		return got, err
@@ -113,7 +115,7 @@ func pagesOf(api media.API, report media.Report, q media.ReportQuery) pageFunc {
 // platform reports for the day, before or after the parts were read. over is updated to the newer number.
 func fetchParts(ctx context.Context, api media.API, report media.Report, q media.ReportQuery,
 	over *overCapError) (fetched, error) {
-	split, err := fetch(ctx, report.RowsMax, func(ctx context.Context, token string) (media.Page, error) {
+	split, err := fetch(ctx, terms{rowsMax: report.RowsMax}, func(ctx context.Context, token string) (media.Page, error) {
 		return report.Split.Page(ctx, api, q, token)
 	})
 	if tooMany, ok := errors.AsType[*overCapError](err); ok {
@@ -187,7 +189,7 @@ func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
 	for i, o := range objects {
 		q.Within[i] = o.Object
 	}
-	got, err := fetch(ctx, p.report.RowsMax, pagesOf(p.api, p.report, q))
+	got, err := fetch(ctx, termsOf(p.api, p.report), pagesOf(p.api, p.report, q))
 	if over, ok := errors.AsType[*overCapError](err); ok {
 		if len(objects) == 1 {
 			return refused(p.report, q, "for the single object "+q.Within[0]+" "+over.Error())

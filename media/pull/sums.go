@@ -4,16 +4,14 @@ import (
 	"fmt"
 
 	"adsync/base/metric"
+	"adsync/base/money"
 	"adsync/media"
 )
 
-// roundedTo is the unit that platforms round money to, in millionths: a hundredth of the currency.
-const roundedTo = 10_000
-
 // difference describes the first metric whose rows do not add up to the platform's own sum; "" when all do. Money is
-// rounded in every row and in the sum by up to half a hundredth, and so much difference is allowed for each. A metric
-// with an unusable figure in any row is left out.
-func difference(rows []media.Row, sums *metric.Values) string {
+// rounded in every row and in the sum by up to half of the currency's smallest amount, and so much difference is
+// allowed for each. A metric with an unusable figure in any row is left out.
+func difference(rows []media.Row, sums *metric.Values, currency string) string {
 	var own metric.Values
 	unusable := map[string]bool{}
 	for i := range rows {
@@ -29,7 +27,7 @@ func difference(rows []media.Row, sums *metric.Values) string {
 		}
 		var rounded int64
 		if m.Unit == metric.Micros {
-			rounded = int64(len(rows)+1) * roundedTo / 2
+			rounded = int64(len(rows)+1) * money.Smallest(currency) / 2
 		}
 		if got, _ := own.Get(i); got < want-rounded || got > want+rounded {
 			return fmt.Sprintf("the rows add up to %d of %s, the platform's own sum is %d", got, m.Name, want)

@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -44,7 +45,7 @@ func TestPagesOf_RequiresTheSumsOfAReportThatHasSums(t *testing.T) {
 			string) (media.Page, error) {
 			return answer.page, answer.err
 		}}
-		_, err := fetch(t.Context(), 0, pagesOf(nil, report, media.ReportQuery{}))
+		_, err := fetch(t.Context(), terms{}, pagesOf(nil, report, media.ReportQuery{}))
 		return err
 	}
 	one := reportPage(1, "", reportRow("2026-11-21", 10_000))
@@ -76,7 +77,9 @@ func TestDifference_AllowsForRoundingOfMoneyOnly(t *testing.T) {
 		name string
 		rows []media.Row
 		sums *metric.Values
-		want string
+		// currency is "CNY" if it is not set.
+		currency string
+		want     string
 	}{
 		{name: "rows that add up", rows: rows(20_000, 2, 3), sums: sums(60_000, 6)},
 		{name: "no rows", rows: nil, sums: sums(0, 0)},
@@ -90,6 +93,12 @@ func TestDifference_AllowsForRoundingOfMoneyOnly(t *testing.T) {
 			want: "the rows add up to 60000 of cost, the platform's own sum is 39999"},
 		{name: "more than rounding allows", rows: rows(10_000, 2, 3), sums: sums(60_000, 6),
 			want: "the rows add up to 30000 of cost, the platform's own sum is 60000"},
+		{name: "three rows of 1.4 yen are 4", currency: "JPY", rows: rows(1_000_000, 2, 3), sums: sums(4_000_000, 6)},
+		{name: "yen that are not rounded so far", currency: "JPY", rows: rows(2_000_000, 2, 3), sums: sums(3_999_999, 6),
+			want: "the rows add up to 6000000 of cost, the platform's own sum is 3999999"},
+		{name: "three rows of 1.4 fils are 4", currency: "KWD", rows: rows(1_000, 2, 3), sums: sums(4_000, 6)},
+		{name: "a cent apart in dinars", currency: "KWD", rows: rows(10_000, 2, 3), sums: sums(40_000, 6),
+			want: "the rows add up to 30000 of cost, the platform's own sum is 40000"},
 		{name: "a count is exact", rows: rows(20_000, 2, 3), sums: sums(60_000, 7),
 			want: "the rows add up to 6 of clicks, the platform's own sum is 7"},
 		{name: "a metric without a sum", rows: rows(20_000, 2, 3), sums: &metric.Values{}},
@@ -98,7 +107,7 @@ func TestDifference_AllowsForRoundingOfMoneyOnly(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, difference(c.rows, c.sums))
+			require.Equal(t, c.want, difference(c.rows, c.sums, cmp.Or(c.currency, "CNY")))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/money"
 	"adsync/base/plural"
 	"adsync/base/store/results"
 	"adsync/base/task"
@@ -90,8 +91,8 @@ func (r *rule) over(d day.Day) (is bool, share float64, at runTimes) {
 }
 
 // below reports whether a cost is below another one by more than a share of it.
-func below(cost, of int64, share float64) bool {
-	return of > cost && metric.All[metric.Cost].Differ(cost, of) && float64(of-cost) > share*float64(of)
+func below(cost, of int64, currency string, share float64) bool {
+	return of > cost && metric.All[metric.Cost].Differ(cost, of, currency) && float64(of-cost) > share*float64(of)
 }
 
 // lacksRows reports whether the answer lacks too many of its own earlier rows.
@@ -103,12 +104,12 @@ func lacksRows(a *results.Answer) bool {
 // what is known.
 func isNews(a *results.Answer) bool {
 	return a.Before.CompleteVersion == 0 || a.Before.State != results.Complete || lacksRows(a) ||
-		metric.All[metric.Cost].Differ(a.Cost, a.Stored)
+		metric.All[metric.Cost].Differ(a.Cost, a.Stored, a.Currency)
 }
 
 // answeredTwice reports whether two runs got the same answer, the later one after noon of the next day.
-func answeredTwice(cost int64, c *results.Coverage, last int64, at runTimes) bool {
-	return c.Answered(cost) && c.AnswerRun > 0 && c.AnswerRun != last && last >= at.noon
+func answeredTwice(cost int64, currency string, c *results.Coverage, last int64, at runTimes) bool {
+	return c.Answered(cost, currency) && c.AnswerRun > 0 && c.AnswerRun != last && last >= at.noon
 }
 
 // compares reports whether an answer is compared with other figures: its day is over and it is news.
@@ -121,28 +122,28 @@ func (r *rule) compares(a *results.Answer) bool {
 // the same day; there are none when the day is not over or the answer is no news.
 func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdict {
 	_, share, at := r.over(a.Day)
-	lacking := slices.IndexFunc(others, func(f results.Figure) bool { return below(a.Cost, f.Cost, share) })
+	lacking := slices.IndexFunc(others, func(f results.Figure) bool { return below(a.Cost, f.Cost, a.Currency, share) })
 	var reason string
 	switch {
 	case lacksRows(a):
 		reason = fmt.Sprintf("the platform's answer lacks %d of the earlier rows, with %s of %s %s",
-			a.LostRows, money(a.LostCost), a.Currency, money(a.Stored))
+			a.LostRows, money.Format(a.LostCost, a.Currency), a.Currency, money.Format(a.Stored, a.Currency))
 	case lacking >= 0:
 		f := others[lacking]
 		reason = fmt.Sprintf("the platform's answer has %s %s, and %s of the same day has %s",
-			a.Currency, money(a.Cost), f.ReportLevel, money(f.Cost))
+			a.Currency, money.Format(a.Cost, a.Currency), f.ReportLevel, money.Format(f.Cost, a.Currency))
 	default:
 		return results.Verdict{Doubts: doubts(a, others, share, at)}
 	}
-	repeated := answeredTwice(a.Cost, &a.Before, a.RunID, at)
+	repeated := answeredTwice(a.Cost, a.Currency, &a.Before, a.RunID, at)
 	witnesses := 0
 	for _, f := range others {
 		if c := f.Coverage; (c.State == results.Complete || c.State == results.Suspect) &&
-			answeredTwice(a.Cost, &c, c.RunID, at) {
+			answeredTwice(a.Cost, a.Currency, &c, c.RunID, at) {
 			witnesses++
 		}
 	}
-	if a.Before.Believed(a.Cost) || witnesses > 1 || witnesses == 1 && repeated {
+	if a.Before.Believed(a.Cost, a.Currency) || witnesses > 1 || witnesses == 1 && repeated {
 		return results.Verdict{Believed: true}
 	}
 	v := results.Verdict{Suspect: reason}
@@ -152,7 +153,7 @@ func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdic
 	// The platform repeats its answer: figures that contradict it and were pulled before are pulled again.
 	for _, f := range others {
 		c := &f.Coverage
-		if c.State == results.Complete && c.RunID < a.Before.AnswerRun && below(a.Cost, f.Cost, share) {
+		if c.State == results.Complete && c.RunID < a.Before.AnswerRun && below(a.Cost, f.Cost, a.Currency, share) {
 			v.Doubts = append(v.Doubts, doubt(a, f))
 		}
 	}
@@ -165,14 +166,14 @@ func doubts(a *results.Answer, others []results.Figure, share float64, at runTim
 	var found []results.Doubt
 	for _, f := range others {
 		c := &f.Coverage
-		if c.State != results.Complete || c.RunID < at.ended || c.Believed(f.Cost) {
+		if c.State != results.Complete || c.RunID < at.ended || c.Believed(f.Cost, a.Currency) {
 			continue
 		}
 		may := share
 		if c.RunID < at.settling {
 			may = freshShareMax
 		}
-		if below(f.Cost, a.Cost, may) {
+		if below(f.Cost, a.Cost, a.Currency, may) {
 			found = append(found, doubt(a, f))
 		}
 	}
@@ -188,14 +189,15 @@ func (r *rule) flow(a *results.Answer, others []results.Figure) results.Verdict 
 		return results.Verdict{Doubts: doubts(a, others, freshShareMax, at)}
 	}
 	for _, f := range others {
-		if !below(0, f.Cost, otherShareMax) {
+		if !below(0, f.Cost, a.Currency, otherShareMax) {
 			continue
 		}
-		if a.Before.Believed(0) || answeredTwice(0, &a.Before, a.RunID, at) {
+		if a.Before.Believed(0, a.Currency) || answeredTwice(0, a.Currency, &a.Before, a.RunID, at) {
 			return results.Verdict{Believed: true}
 		}
 		return results.Verdict{Suspect: fmt.Sprintf(
-			"the platform's answer has no cash flow, and %s of the same day has %s %s", f.ReportLevel, a.Currency, money(f.Cost),
+			"the platform's answer has no cash flow, and %s of the same day has %s %s", f.ReportLevel, a.Currency,
+			money.Format(f.Cost, a.Currency),
 		)}
 	}
 	return results.Verdict{}
@@ -203,8 +205,7 @@ func (r *rule) flow(a *results.Answer, others []results.Figure) results.Verdict 
 
 func doubt(a *results.Answer, f results.Figure) results.Doubt {
 	return results.Doubt{ReportLevel: f.ReportLevel, Day: a.Day, Note: fmt.Sprintf(
-		"the last answer has %s %s, and %s of the same day has %s", a.Currency, money(f.Cost), a.ReportLevel, money(a.Cost),
+		"the last answer has %s %s, and %s of the same day has %s", a.Currency, money.Format(f.Cost, a.Currency),
+		a.ReportLevel, money.Format(a.Cost, a.Currency),
 	)}
 }
-
-func money(micros int64) string { return fmt.Sprintf("%.2f", float64(micros)/1e6) }

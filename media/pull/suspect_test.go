@@ -255,7 +255,7 @@ func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 		suspect    string
 	}{
 		{name: "no rows, but hours with spend", stored: "hourly account", storedYuan: 452_388, pulled: "daily account",
-			clock: "05:00", suspect: "report_hourly by account of the same day has 452388.00"},
+			clock: "05:00", suspect: "report_hourly by account of the same day has 452,388.00"},
 		{name: "no rows of hours, but a day with spend", stored: "daily account", storedYuan: 100, pulled: "hourly account",
 			clock: "05:00", suspect: "report_daily by account"},
 		{name: "no ad groups, but an account with spend", stored: "daily account", storedYuan: 100, pulled: "daily adgroup",
@@ -265,7 +265,7 @@ func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 		{name: "no hours of ad groups, but days of campaigns", stored: "daily campaign", storedYuan: 100,
 			pulled: "hourly adgroup", clock: "09:00", suspect: "report_daily by campaign"},
 		{name: "less than the hours", stored: "hourly account", storedYuan: 452_388, pulled: "daily account", clock: "05:00",
-			yuan: 372_749, suspect: "has CNY 372749.00, and report_hourly"},
+			yuan: 372_749, suspect: "has CNY 372,749.00, and report_hourly"},
 		{name: "a little less, as after a refund", stored: "hourly account", storedYuan: 100, pulled: "daily account",
 			clock: "09:00", yuan: 91},
 		{name: "the same", stored: "hourly account", storedYuan: 100, pulled: "daily account", clock: "09:00", yuan: 100},

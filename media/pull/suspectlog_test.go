@@ -67,7 +67,7 @@ func TestReport_AFirstAnswerWithoutRowsIsJudgedByTheHours(t *testing.T) {
 	_, err = b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
 	require.ErrorContains(t, err,
 		"suspect: the answer for [2026-11-21] is not believed: the platform's answer has CNY 0.00, and report_hourly by "+
-			"account of the same day has 452388.00")
+			"account of the same day has 452,388.00")
 	_, err = b.run(t, "fake.report_daily", "2026-11-22", levelAccount)
 	require.NoError(t, err, "the present day is not judged")
 	require.Equal(t, map[string]string{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"adsync/base/money"
 	"adsync/base/task"
 	"adsync/client"
 	"adsync/producer/overview"
@@ -159,7 +160,7 @@ func itemOf(a client.Attention) item {
 	}
 	var stake []string
 	for _, m := range a.Money {
-		stake = append(stake, m.Currency+" "+overview.Amount(m.Micros))
+		stake = append(stake, m.Currency+" "+money.Format(m.Micros, m.Currency))
 	}
 	i.Named = strings.Join(a.Examples, ", ")
 	if a.Accounts > int64(len(a.Examples)) {
@@ -210,24 +211,24 @@ const (
 )
 
 func spendOf(s *client.Spend) spendView {
-	v := spendView{Currency: s.Currency, Ours: overview.Amount(s.Ours), Day: s.Day, Zone: s.Zone}
+	v := spendView{Currency: s.Currency, Ours: money.Format(s.Ours, s.Currency), Day: s.Day, Zone: s.Zone}
 	if s.Theirs != nil {
-		v.Theirs = overview.Amount(*s.Theirs)
-		v.Difference, v.Same = difference(s.Ours, *s.Theirs)
+		v.Theirs = money.Format(*s.Theirs, s.Currency)
+		v.Difference, v.Same = difference(s.Ours, *s.Theirs, s.Currency)
 	}
 	peak := int64(1)
 	for h := range s.Hours {
 		peak = max(peak, s.Hours[h], s.Before[h])
 	}
-	v.Peak = overview.Amount(peak)
+	v.Peak = money.Format(peak, s.Currency)
 	var today, before int64
 	for h := range s.Hours {
 		high := func(cost int64) float64 { return math.Max(0, hoursHigh*float64(cost)/float64(peak)) }
 		b := bar{
 			X: decimal(float64(h) * hourWide), Y: decimal(hoursHigh - high(s.Hours[h])), H: decimal(high(s.Hours[h])),
 			BeforeY: decimal(hoursHigh - high(s.Before[h])), BeforeH: decimal(high(s.Before[h])), Present: int64(h) == s.Hour,
-			Title: fmt.Sprintf("%02d:00  today %s, the day before %s", h, overview.Amount(s.Hours[h]),
-				overview.Amount(s.Before[h])),
+			Title: fmt.Sprintf("%02d:00  today %s, the day before %s", h, money.Format(s.Hours[h], s.Currency),
+				money.Format(s.Before[h], s.Currency)),
 		}
 		v.Bars = append(v.Bars, b)
 		if int64(h) < s.Hour {
@@ -242,12 +243,12 @@ func spendOf(s *client.Spend) spendView {
 }
 
 // difference returns how far ours is from theirs.
-func difference(ours, theirs int64) (text string, same bool) {
+func difference(ours, theirs int64, currency string) (text string, same bool) {
 	switch {
-	case ours/10_000 == theirs/10_000:
+	case ours/money.Smallest(currency) == theirs/money.Smallest(currency):
 		return "equal", true
 	case theirs == 0:
-		return overview.Amount(ours), false
+		return money.Format(ours, currency), false
 	default:
 		return fmt.Sprintf("%+.2f %%", 100*float64(ours-theirs)/float64(theirs)), false
 	}

@@ -10,9 +10,9 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/money"
 	"adsync/base/store"
 	"adsync/media"
-	"adsync/producer/overview"
 )
 
 // ErrTotalsDiffer means that our totals of a live account differ from the platform's. The report shows them.
@@ -269,17 +269,17 @@ func (r *Report) printDay(out io.Writer, d Day) {
 	}
 	for _, f := range d.Figures {
 		unit := metric.All[metric.Index(f.Metric)].Unit
-		fmt.Fprintf(out, "%-10s  %-17s %18s", label, f.Metric, amount(f.Ours, unit))
+		fmt.Fprintf(out, "%-10s  %-17s %18s", label, f.Metric, amount(f.Ours, unit, r.Currency))
 		label = ""
 		for _, level := range r.Levels {
-			fmt.Fprintf(out, " %18s", amount(f.Sums[level], unit))
+			fmt.Fprintf(out, " %18s", amount(f.Sums[level], unit, r.Currency))
 		}
 		difference := f.difference()
-		text := amount(&difference, unit)
+		text := amount(&difference, unit, r.Currency)
 		if difference == 0 && !f.Equal() {
 			text = "null is not 0"
 		}
-		fmt.Fprintf(out, " %18s %14s\n", amount(f.Platform, unit), text)
+		fmt.Fprintf(out, " %18s %14s\n", amount(f.Platform, unit, r.Currency), text)
 	}
 }
 
@@ -291,13 +291,12 @@ func (r *Report) apart(level string) bool {
 }
 
 // amount formats a figure: money with its decimals, counts with separated thousands.
-func amount(v *int64, unit metric.Unit) string {
-	const fen = 10_000
+func amount(v *int64, unit metric.Unit, currency string) string {
 	switch {
 	case v == nil:
 		return "null"
-	case unit == metric.Micros && *v%fen == 0:
-		return overview.Amount(*v)
+	case unit == metric.Micros && *v%money.Smallest(currency) == 0:
+		return money.Format(*v, currency)
 	case unit == metric.Micros:
 		sign, micros := "", *v
 		if micros < 0 {
@@ -305,6 +304,6 @@ func amount(v *int64, unit metric.Unit) string {
 		}
 		return fmt.Sprintf("%s%d.%06d", sign, micros/1_000_000, micros%1_000_000)
 	default:
-		return strings.TrimSuffix(overview.Amount(*v*1_000_000), ".00")
+		return strings.TrimSuffix(money.Format(*v*1_000_000, ""), ".00")
 	}
 }

@@ -21,10 +21,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/money"
 	"adsync/base/redis/redistest"
 	"adsync/base/store/storetest"
 	"adsync/client"
-	"adsync/producer/overview"
 	"adsync/test/compose"
 	"adsync/test/rig"
 )
@@ -212,7 +212,8 @@ func (g *ground) isTold(f fault) []client.Attention {
 		if err != nil || len(now) == 0 {
 			return false, err
 		}
-		for _, part := range []string{now[0].Title, now[0].Remedy, now[0].Command, overview.Amount(now[0].Money[0].Micros)} {
+		spent := money.Format(now[0].Money[0].Micros, now[0].Money[0].Currency)
+		for _, part := range []string{now[0].Title, now[0].Remedy, now[0].Command, spent} {
 			if !strings.Contains(page, part) {
 				return false, fmt.Errorf("it does not say %q", part)
 			}

@@ -192,13 +192,13 @@ func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers 
 // apply writes the verdict on an answer into the day's outcome.
 func (o *dayOutcome) apply(a *Answer, v Verdict) {
 	o.answered, o.answerCost, o.answerRun = true, a.Cost, a.RunID
-	if a.Before.Answered(a.Cost) && a.Before.AnswerRun > 0 {
+	if a.Before.Answered(a.Cost, a.Currency) && a.Before.AnswerRun > 0 {
 		o.answerCost, o.answerRun = *a.Before.AnswerCost, a.Before.AnswerRun
 	}
 	switch {
 	case v.Suspect != "":
 		o.state, o.whole, o.note = Suspect, false, v.Suspect
-	case v.Believed || a.Before.Believed(a.Cost):
+	case v.Believed || a.Before.Believed(a.Cost, a.Currency):
 		o.believed = &a.Cost
 	}
 }

@@ -20,10 +20,11 @@ import (
 	"adsync/base/task"
 )
 
-// FillAccount is the part of an account that the search for holes needs.
+// FillAccount is the part of an account that the search for holes and the reconciliation need.
 type FillAccount struct {
 	ID       int64
 	Timezone string
+	Currency string
 	Tier     string
 }
 
@@ -36,7 +37,7 @@ const initialiseWait = 48 * time.Hour
 func (s MissingDays) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
 	// With the index of a media's tiers, each page would sort the whole media.
 	table := "media_account" + s.Config.Dialect().ForceIndex("media_account", "PRIMARY")
-	rows, err := s.Config.Current(ctx).Raw("SELECT id, timezone, tier FROM "+table+
+	rows, err := s.Config.Current(ctx).Raw("SELECT id, timezone, currency, tier FROM "+table+
 		" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.Dialect().NowPlus(-initialiseWait)+
 		") ORDER BY id LIMIT ?",
@@ -46,16 +47,17 @@ func (s MissingDays) FillAccounts(ctx context.Context, media string, after int64
 	}
 	defer rows.Close()
 	accounts := make([]FillAccount, 0, limit)
-	var zone, tier sql.RawBytes
+	var zone, currency, tier sql.RawBytes
 	for rows.Next() {
 		var a, last FillAccount
 		if len(accounts) > 0 {
 			last = accounts[len(accounts)-1]
 		}
-		if err := rows.Scan(&a.ID, &zone, &tier); err != nil {
+		if err := rows.Scan(&a.ID, &zone, &currency, &tier); err != nil {
 			return nil, fmt.Errorf("read accounts of %s: %w", media, err)
 		}
-		a.Timezone, a.Tier = sqldb.TextOf(zone, last.Timezone), sqldb.TextOf(tier, last.Tier)
+		a.Timezone, a.Currency = sqldb.TextOf(zone, last.Timezone), sqldb.TextOf(currency, last.Currency)
+		a.Tier = sqldb.TextOf(tier, last.Tier)
 		accounts = append(accounts, a)
 	}
 	if err := rows.Err(); err != nil {

@@ -60,13 +60,17 @@ type Doubt struct {
 }
 
 // Answered reports whether cost is the platform's last answer for the whole day.
-func (c *Coverage) Answered(cost int64) bool { return sameCost(c.AnswerCost, cost) }
+func (c *Coverage) Answered(cost int64, currency string) bool {
+	return sameCost(c.AnswerCost, cost, currency)
+}
 
 // Believed reports whether cost was accepted although something contradicts it.
-func (c *Coverage) Believed(cost int64) bool { return sameCost(c.BelievedCost, cost) }
+func (c *Coverage) Believed(cost int64, currency string) bool {
+	return sameCost(c.BelievedCost, cost, currency)
+}
 
-func sameCost(noted *int64, cost int64) bool {
-	return noted != nil && !metric.All[metric.Cost].Differ(*noted, cost)
+func sameCost(noted *int64, cost int64, currency string) bool {
+	return noted != nil && !metric.All[metric.Cost].Differ(*noted, cost, currency)
 }
 
 // String returns the name of a report and level in a note.

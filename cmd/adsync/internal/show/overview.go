@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"adsync/base/money"
 	"adsync/base/plural"
 	"adsync/client"
 	"adsync/cmd/adsync/internal/table"
-	"adsync/producer/overview"
 )
 
 // Overview prints the state of all platforms, and what needs attention.
@@ -95,7 +95,7 @@ var spends = slices.Concat(
 			if m.spend == nil {
 				return ""
 			}
-			return m.spend.Currency + " " + overview.Amount(m.spend.Ours)
+			return m.spend.Currency + " " + money.Format(m.spend.Ours, m.spend.Currency)
 		}},
 		{"PLATFORM SAYS", func(m *mediaSpend) any {
 			switch {
@@ -104,7 +104,7 @@ var spends = slices.Concat(
 			case m.spend.Theirs == nil:
 				return "unknown"
 			}
-			return overview.Amount(*m.spend.Theirs)
+			return money.Format(*m.spend.Theirs, m.spend.Currency)
 		}},
 		{"DIFFERENCE", func(m *mediaSpend) any {
 			if m.spend == nil || m.spend.Theirs == nil {
@@ -112,7 +112,7 @@ var spends = slices.Concat(
 			}
 			ours, theirs := m.spend.Ours, *m.spend.Theirs
 			if theirs == 0 {
-				return overview.Amount(ours)
+				return money.Format(ours, m.spend.Currency)
 			}
 			return fmt.Sprintf("%+.2f %%", 100*float64(ours-theirs)/float64(theirs))
 		}},
@@ -120,10 +120,10 @@ var spends = slices.Concat(
 )
 
 // amounts returns the amounts of some currencies in words.
-func amounts(money []client.Money) string {
-	words := make([]string, len(money))
-	for i, m := range money {
-		words[i] = m.Currency + " " + overview.Amount(m.Micros)
+func amounts(all []client.Money) string {
+	words := make([]string, len(all))
+	for i, m := range all {
+		words[i] = m.Currency + " " + money.Format(m.Micros, m.Currency)
 	}
 	return strings.Join(words, " and ")
 }

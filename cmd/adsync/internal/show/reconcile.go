@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"adsync/base/metric"
+	"adsync/base/money"
 	"adsync/client"
 	"adsync/cmd/adsync/internal/table"
-	"adsync/producer/overview"
 )
 
 func distance(d *client.Difference) int64 {
@@ -18,8 +19,8 @@ func distance(d *client.Difference) int64 {
 
 // figure returns a value of a figure in words: money in units of the currency.
 func figure(d *client.Difference, value int64) string {
-	if d.Metric == "cost" {
-		return strings.TrimSpace(table.Plain(d.Currency) + " " + overview.Amount(value))
+	if i := metric.Index(d.Metric); i >= 0 && metric.All[i].Unit == metric.Micros {
+		return strings.TrimSpace(table.Plain(d.Currency) + " " + money.Format(value, d.Currency))
 	}
 	return strconv.FormatInt(value, 10)
 }
