@@ -59,6 +59,9 @@ A row's ^day^ (and ^hour^) is the account's own, in ^day_zone^. Money is in mill
 add up several levels of one account: each holds all of its spend. The views ^report_daily_account^ and so on hold one
 level each.
 
+*unit there* is the platform's unit of money: a yuan is one unit of the account's currency, a fen is a hundredth of it,
+and a li a thousandth.
+
 *counted* is the day to which a platform counts the result of an ad. Figures of one metric that are counted
 differently cannot be compared between platforms. *whole* is the morning from which a figure no longer grows by
 actions of users; platforms also correct figures later.

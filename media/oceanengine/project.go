@@ -22,7 +22,7 @@ var projectTable = rawtable.Table{Name: "oceanengine_project", Shape: rawtable.O
 	{Name: "landing_type", Kind: rawtable.Text},
 	{Name: "status_first", Kind: rawtable.Text},
 	{Name: "opt_status", Kind: rawtable.Text},
-	{Name: "budget_fen", Kind: rawtable.Int}, // yuan on the wire
+	wire.Yuan.Column("budget"),
 	{Name: "budget_mode", Kind: rawtable.Text},
 	{Name: "project_create_time", Kind: rawtable.Instant},
 	{Name: "project_modify_time", Kind: rawtable.Instant},
@@ -56,7 +56,7 @@ func readProject(p *wire.Row) media.Row {
 		Object: p.Key("project_id"), Name: wire.Cut(name), Modified: modified, Deleted: status == projectDeleted,
 		Raw: []any{
 			wire.Text(name), wire.Text(p.Text("landing_type")), wire.Text(status), wire.Text(p.Text("opt_status")),
-			setting.Scaled("budget", 2),
+			setting.Money("budget", wire.Yuan),
 			wire.Text(setting.Text("budget_mode")), sqldb.At(p.Time("project_create_time", readTime)), sqldb.At(modified),
 		},
 	}

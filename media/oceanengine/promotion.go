@@ -32,9 +32,9 @@ var promotionTable = rawtable.Table{Name: "oceanengine_promotion", Shape: rawtab
 	{Name: "project_id", Kind: rawtable.Text}, // a text, like ids in the other tables
 	{Name: "status_first", Kind: rawtable.Text},
 	{Name: "opt_status", Kind: rawtable.Text},
-	{Name: "budget_fen", Kind: rawtable.Int}, // yuan on the wire
+	wire.Yuan.Column("budget"),
 	{Name: "budget_mode", Kind: rawtable.Text},
-	{Name: "cpa_bid_fen", Kind: rawtable.Int}, // yuan on the wire
+	wire.Yuan.Column("cpa_bid"),
 	{Name: "promotion_create_time", Kind: rawtable.Instant},
 	{Name: "promotion_modify_time", Kind: rawtable.Instant},
 }}
@@ -183,7 +183,7 @@ func readPromotion(p *wire.Row) media.Row {
 		Object: p.Key("promotion_id"), Name: wire.Cut(name), Modified: modified, Deleted: status == statusDeleted,
 		Raw: []any{
 			wire.Text(name), wire.Text(string(p.ID("project_id"))), wire.Text(status), wire.Text(p.Text("opt_status")),
-			p.Scaled("budget", 2), wire.Text(p.Text("budget_mode")), p.Scaled("cpa_bid", 2),
+			p.Money("budget", wire.Yuan), wire.Text(p.Text("budget_mode")), p.Money("cpa_bid", wire.Yuan),
 			sqldb.At(p.Time("promotion_create_time", readTime)), sqldb.At(modified),
 		},
 	}

@@ -13,8 +13,8 @@ var adgroupTable = rawtable.Table{Name: "tencent_adgroup", Shape: rawtable.Objec
 	{Name: "adgroup_name", Kind: rawtable.Text},
 	{Name: "configured_status", Kind: rawtable.Text},
 	{Name: "system_status", Kind: rawtable.Text},
-	{Name: "daily_budget_fen", Kind: rawtable.Int}, // 0 is no limit
-	{Name: "bid_amount_fen", Kind: rawtable.Int},
+	wire.Fen.Column("daily_budget"), // 0 is no limit
+	wire.Fen.Column("bid_amount"),
 	{Name: "created_time", Kind: rawtable.Instant},
 	{Name: "last_modified_time", Kind: rawtable.Instant},
 }}
@@ -47,7 +47,7 @@ func readAdgroup(a *wire.Row) media.Row {
 		Object: a.Key("adgroup_id"), Name: wire.Cut(name), Modified: modified, Deleted: a.Bool("is_deleted"),
 		Raw: []any{
 			wire.Text(name), wire.Text(a.Text("configured_status")), wire.Text(a.Text("system_status")),
-			a.Int("daily_budget").Column(), a.Int("bid_amount").Column(),
+			a.Money("daily_budget", wire.Fen), a.Money("bid_amount", wire.Fen),
 			sqldb.At(a.Unix("created_time")), sqldb.At(modified),
 		},
 	}

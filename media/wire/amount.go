@@ -16,17 +16,17 @@ type Amount struct {
 	Kind fund.Kind
 	// Is is its column; fund.Untold is kept only in the raw table.
 	Is   fund.Field
-	Unit Unit // Fen or Yuan
+	Unit Unit // not Count
 }
 
 // Amounts are the amounts in a platform's row about money, in the order of the raw table's columns.
 type Amounts []Amount
 
-// Columns returns the raw table's columns: all are kept in fen.
+// Columns returns the raw table's columns.
 func (as Amounts) Columns() []rawtable.Column {
 	columns := make([]rawtable.Column, len(as))
 	for i, a := range as {
-		columns[i] = rawtable.Column{Name: a.Field + "_fen", Kind: rawtable.Int}
+		columns[i] = a.Unit.Column(a.Field)
 	}
 	return columns
 }
@@ -41,13 +41,12 @@ func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any
 	noted := make(map[place]bool, len(as))
 	raw = make([]any, len(as))
 	for i, a := range as {
-		var amount fund.Amount
-		switch micros, fen, set, err := (Figure{Field: a.Field, Unit: a.Unit}).read(row[a.Field]); {
-		case err != nil:
-			bad = append(bad, Fault{Field: a.Field, Kind: FigureFault, Why: err.Error()})
-		case set:
-			raw[i], amount = fen, fund.Of(micros)
+		micros, kept, set, fault := a.Unit.read(a.Field, row[a.Field], false)
+		raw[i] = kept
+		if fault != nil {
+			bad = append(bad, *fault)
 		}
+		amount := fund.Amount{Micros: micros, Set: set}
 		if a.Is == fund.Untold {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"adsync/media/wire"
 )
 
-func TestAmounts_ConvertEveryUnitToMillionthsAndKeepFen(t *testing.T) {
+func TestAmounts_ConvertEveryUnitToMillionthsAndKeepTheColumns(t *testing.T) {
 	t.Parallel()
 	amounts := wire.Amounts{
 		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan},
@@ -21,12 +21,12 @@ func TestAmounts_ConvertEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 	}
 	require.Equal(t, rawtable.Column{Name: "valid_cash_fen", Kind: rawtable.Int}, amounts.Columns()[2])
 	var row map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal([]byte(`{"balance":1.2345678e4,"cash":-0.1,"locked":7,"left":3,"more":{}}`), &row))
+	require.NoError(t, json.Unmarshal([]byte(`{"balance":1.234567e4,"cash":-0.1,"locked":7,"left":3,"more":{}}`), &row))
 	raw, funds, bad := amounts.Read(row, fund.Grant)
 	require.Empty(t, bad)
-	require.Equal(t, []any{int64(1_234_568), int64(-10), nil, int64(700), int64(3)}, raw)
+	require.Equal(t, []any{int64(1_234_567), int64(-10), nil, int64(700), int64(3)}, raw)
 	total, cash, grant := fund.Row{Kind: fund.Total}, fund.Row{Kind: fund.Cash}, fund.Row{Kind: fund.Grant}
-	total.Values[fund.Balance] = fund.Of(12_345_678_000)
+	total.Values[fund.Balance] = fund.Of(12_345_670_000)
 	cash.Values[fund.Balance] = fund.Of(-100_000)
 	grant.Values[fund.Paid] = fund.Of(30_000)
 	require.Equal(t, []fund.Row{total, cash, grant}, funds)

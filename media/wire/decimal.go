@@ -14,6 +14,7 @@ type Decimal struct {
 	digits   string // without leading zeros; "" is zero
 	exponent int    // the value is digits × 10^exponent
 	set      bool
+	text     string // as it was written
 }
 
 // Bounds that no figure of a report reaches: a number beyond them means a broken answer.
@@ -45,7 +46,7 @@ func ParseDecimal(text string) (Decimal, error) {
 	if len(text) > decimalMax {
 		return refused()
 	}
-	d := Decimal{set: true}
+	d := Decimal{set: true, text: text}
 	rest := text
 	if r, ok := strings.CutPrefix(rest, "-"); ok {
 		d.negative, rest = true, r
@@ -110,13 +111,29 @@ func (d Decimal) Scaled(places int) (int64, error) {
 	return int64(n), nil
 }
 
-// Int returns the value of a number without a fraction ("12", also "12.00").
-func (d Decimal) Int() (int64, error) {
-	if cut := len(d.digits) + d.exponent; d.exponent < 0 && strings.Trim(d.digits[max(cut, 0):], "0") != "" {
-		return 0, fmt.Errorf("%se%d has a fraction", d.digits, d.exponent)
+// Exact returns the value × 10^places as an integer. It returns an error if that is not a whole number, or does not
+// fit.
+func (d Decimal) Exact(places int) (int64, error) {
+	shift := d.exponent + places
+	if shift >= 0 || strings.Trim(d.digits[max(len(d.digits)+shift, 0):], "0") == "" {
+		return d.Scaled(places)
 	}
-	return d.Scaled(0)
+	if places == 0 {
+		return 0, fmt.Errorf("%s has a fraction", d.text)
+	}
+	return 0, fmt.Errorf("%s has more than %d decimal places", d.text, places)
 }
+
+// in is Scaled where the value may be rounded, otherwise Exact.
+func (d Decimal) in(places int, rounded bool) (int64, error) {
+	if rounded {
+		return d.Scaled(places)
+	}
+	return d.Exact(places)
+}
+
+// Int returns the value of a number without a fraction ("12", also "12.00").
+func (d Decimal) Int() (int64, error) { return d.Exact(0) }
 
 // Column returns the value × 10^places for a column: nil when it is not set.
 func (d Decimal) Column(places int) (any, error) {

@@ -2,33 +2,11 @@ package wire
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"adsync/base/metric"
 	"adsync/base/rawtable"
 )
-
-// Unit is the unit of a platform's figure.
-type Unit int
-
-// The units. Money is in the account's currency: a fen is a hundredth of it, a yuan is one unit.
-const (
-	Count Unit = iota
-	Fen
-	Yuan
-)
-
-// places returns the decimal places by which a value of the unit is shifted to hundredths and to millionths.
-func (u Unit) places() (hundredths, millionths int) {
-	if u == Yuan {
-		return 2, 6
-	}
-	return 0, 4
-}
-
-// String returns the unit's name.
-func (u Unit) String() string { return [...]string{"count", "fen", "yuan"}[u] }
 
 // Basis is the day or hour to which a platform counts the results of an ad.
 type Basis int
@@ -55,17 +33,9 @@ type Figure struct {
 	// Grows is for how many days after the row's own day users' actions still increase the figure; 0 if it is complete
 	// with the day. Platforms correct figures later in any case.
 	Grows int
-	// Inexact means that the platform does not report the figure exactly, so that its rows need not add up to the
-	// reported sum.
+	// Inexact means that the platform does not report the figure exactly: it is rounded to the columns' units, and its
+	// rows need not add up to the reported sum.
 	Inexact bool
-}
-
-// column returns the figure's column in the raw table. Money is kept in fen, which is in the column's name.
-func (f Figure) column() string {
-	if f.Unit == Count {
-		return f.Field
-	}
-	return f.Field + "_fen"
 }
 
 // Figures are the figures of a platform's reports, in the order of the raw table's columns.
@@ -84,7 +54,7 @@ func (fs Figures) Fields() []string {
 func (fs Figures) Columns() []rawtable.Column {
 	columns := make([]rawtable.Column, len(fs))
 	for i, f := range fs {
-		columns[i] = rawtable.Column{Name: f.column(), Kind: rawtable.Int}
+		columns[i] = f.Unit.Column(f.Field)
 	}
 	return columns
 }
@@ -93,50 +63,26 @@ func (fs Figures) Columns() []rawtable.Column {
 func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric.Values, bad []Fault) {
 	raw = make([]any, len(fs))
 	for i, f := range fs {
-		value, kept, set, err := f.read(row[f.Field])
-		if err != nil {
-			bad = append(bad, Fault{Field: f.Field, Kind: FigureFault, Why: err.Error(), Metric: f.Metric})
-			continue
-		}
-		if set {
-			raw[i] = kept
+		value, kept, set, fault := f.Unit.read(f.Field, row[f.Field], f.Inexact)
+		if raw[i] = kept; set {
 			values.Set(metric.Index(f.Metric), value)
+		} else if fault != nil {
+			fault.Metric = f.Metric
+		}
+		if fault != nil {
+			bad = append(bad, *fault)
 		}
 	}
 	return raw, values, bad
 }
 
-// Sums returns the metrics of a platform's own sums to which the rows must add up.
+// Sums returns the metrics of a platform's own sums to which the rows must add up. They are only compared, and so they
+// may be rounded.
 func (fs Figures) Sums(sums map[string]json.RawMessage) (metric.Values, []Fault) {
 	exact := slices.DeleteFunc(slices.Clone(fs), func(f Figure) bool { return f.Inexact })
+	for i := range exact {
+		exact[i].Inexact = true
+	}
 	_, values, bad := exact.Read(sums)
 	return values, bad
-}
-
-// figureMax is a bound that no figure of a row reaches, in millionths of a currency or as a count: a greater figure
-// means a broken answer. A column still holds the sum of a few hundred such figures.
-const figureMax = 1e16
-
-func (f Figure) read(data json.RawMessage) (value, kept int64, set bool, err error) {
-	var d Decimal
-	if err := d.UnmarshalJSON(data); err != nil || !d.IsSet() {
-		return 0, 0, false, err
-	}
-	if value, kept, err = f.scale(d); err == nil && (value > figureMax || value < -figureMax) {
-		err = fmt.Errorf("%d is greater than any figure", value)
-	}
-	return value, kept, err == nil, err
-}
-
-func (f Figure) scale(d Decimal) (value, kept int64, err error) {
-	if f.Unit == Count {
-		value, err = d.Int()
-		return value, value, err
-	}
-	hundredths, millionths := f.Unit.places()
-	if kept, err = d.Scaled(hundredths); err != nil {
-		return 0, 0, err
-	}
-	value, err = d.Scaled(millionths)
-	return value, kept, err
 }

@@ -199,6 +199,20 @@ func (r *Row) Scaled(field string, places int) any {
 	return value
 }
 
+// Money returns an amount for the unit's column: nil when it is not set.
+func (r *Row) Money(field string, unit Unit) any {
+	value := attribute[Decimal](r, field)
+	if !value.set {
+		return nil
+	}
+	kept, err := value.Exact(units[unit].kept)
+	if err != nil {
+		r.fault(field, AttributeFault, err.Error())
+		return nil
+	}
+	return kept
+}
+
 // Text returns a text; "" when it is not set, or is a word for no value. NUL becomes U+FFFD, as some databases treat
 // NUL as the end of a text.
 func (r *Row) Text(field string) string {

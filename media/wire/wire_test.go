@@ -114,7 +114,8 @@ func TestID_KeepsEveryDigit(t *testing.T) {
 func TestFigures_LeaveMissingFiguresUnset(t *testing.T) {
 	t.Parallel()
 	figures := wire.Figures{
-		{Field: "cost", Metric: "cost", Unit: wire.Fen}, {Field: "pay", Metric: "pay_amount", Unit: wire.Yuan},
+		{Field: "cost", Metric: "cost", Unit: wire.Fen},
+		{Field: "pay", Metric: "pay_amount", Unit: wire.Yuan, Inexact: true},
 		{Field: "clicks", Metric: "clicks"}, {Field: "installs", Metric: "installs"},
 	}
 	var row map[string]json.RawMessage
