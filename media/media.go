@@ -136,6 +136,12 @@ type List struct {
 	// IDHasParent means that an object's id starts with the parent's id and a colon: then reports show the parent of
 	// objects that are no longer in any list.
 	IDHasParent bool
+	// NoSince means that the platform cannot select objects by their last change. Every pull then reads the whole list,
+	// and params with mode "changes" are refused.
+	NoSince bool
+	// SinceZone is set where the platform can only select objects by the day of their last change: it is the zone of
+	// those days. ListQuery.Since is then the beginning of a day. nil if the platform selects by the second.
+	SinceZone *time.Location
 	// Variants are the queries that make up the whole list, for platforms that list deleted objects separately. Each is
 	// paged and counted separately. Empty means one query.
 	Variants []string
@@ -154,7 +160,7 @@ type List struct {
 // ListQuery selects the objects of a configuration level.
 type ListQuery struct {
 	Variant string
-	// Since selects objects modified at or after it; zero selects all.
+	// Since selects objects modified at or after it; zero selects all. See List.NoSince and List.SinceZone.
 	Since time.Time
 	// Until is the current time, for platforms that require both ends of the window. It is after Since, even when the
 	// platform's clock is ahead of ours.
@@ -172,7 +178,7 @@ type Report struct {
 	LookBack int
 	Table    rawtable.Table
 	// RowsMax is how many rows the platform returns for one query; 0 is any number. A query with more is cut into days,
-	// and a day is cut by Split.
+	// and a day is cut by Split. Only the total shows that there are more: without one it is 0.
 	RowsMax int
 	// Split describes how a query of one day is narrowed; nil if it cannot be.
 	Split *Split
@@ -218,7 +224,9 @@ type Split struct {
 // Page is one page of a list or report, ordered by a unique id and never by a metric.
 type Page struct {
 	Rows []Row
-	// Total is the platform's number of rows over all pages; it must be equal on every page.
+	// Proof is what shows that the pages hold all rows.
+	Proof Proof
+	// Total is the platform's number of rows over all pages; it must be equal on every page. 0 if Proof is not ByTotal.
 	Total int
 	// Counted are the ids of the objects on this page when Total counts objects and not rows. nil when Total counts
 	// rows. An unusable id is "".

@@ -1,6 +1,7 @@
 package media
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,12 +16,19 @@ import (
 // Numbered reads lists and reports whose pages are requested by number, in the envelopes that several platforms
 // share: the rows and their total. Platforms compute each page at the time of its request, so rows that are added or
 // removed shift all rows after them. A page that does not match its number and the total has a reason in Page.Moved.
+//
+// With NoTotal the proof is ByRepeat, and the end is a page without rows: a short page may be followed by others, as
+// may a full one. Where the answer itself marks the last page, Last or More names the mark, and only the mark counts.
 type Numbered struct {
 	Endpoint string
 	Size     int    // rows of a full page
 	Reach    int    // how many rows can be reached by pages; 0 is all
 	Rows     string // the field that holds the rows; "" is "list"
 	Total    string // the field that holds the total; "" is total_number in page_info
+	NoTotal  bool   // the answers have no total
+	Bare     bool   // with NoTotal: the answer is the array of rows itself
+	Last     string // with NoTotal: the field that is true on the last page, such as isEnd
+	More     string // with NoTotal: the field that is false on the last page, such as has_more
 	// Summary reads the values of an answer that concern all rows of a query; nil if there are none.
 	Summary func(page *Page, answer map[string]json.RawMessage)
 }
@@ -59,9 +67,15 @@ func (n Numbered) page(page string, read func(*Page, json.RawMessage),
 	if err != nil {
 		return Page{}, err
 	}
-	out, err := n.read(data, read)
+	out, last, err := n.read(data, read)
 	if err != nil {
 		return Page{}, Broken(n.Endpoint, err)
+	}
+	if n.NoTotal {
+		if !last {
+			out.Next = strconv.Itoa(number + 1)
+		}
+		return out, nil
 	}
 	reach := out.Total
 	if n.Reach > 0 {
@@ -76,29 +90,64 @@ func (n Numbered) page(page string, read func(*Page, json.RawMessage),
 	return out, nil
 }
 
-func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage)) (Page, error) {
-	var answer map[string]json.RawMessage
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return Page{}, err
+// read returns a page without Moved and Next. last reports whether a page without a total is the last one.
+func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage)) (page Page, last bool, err error) {
+	answer, rows, err := n.open(data)
+	switch {
+	case err != nil:
+	case n.NoTotal:
+		page.Proof = ByRepeat
+		last, err = n.isLast(answer, len(rows))
+	default:
+		page.Total, err = n.total(answer)
 	}
-	total, err := n.total(answer)
 	if err != nil {
-		return Page{}, err
+		return Page{}, false, err
 	}
-	var rows wire.List
-	if raw := answer[cmp.Or(n.Rows, "list")]; raw != nil {
-		if err := json.Unmarshal(raw, &rows); err != nil {
-			return Page{}, err
-		}
-	}
-	page := Page{Total: total}
 	for _, raw := range rows {
 		read(&page, raw)
 	}
 	if n.Summary != nil {
 		n.Summary(&page, answer)
 	}
-	return page, nil
+	return page, last, nil
+}
+
+// open returns the fields and the rows of an answer. Without a total a list must be in it, even an empty one.
+func (n Numbered) open(data json.RawMessage) (answer map[string]json.RawMessage, rows wire.List, err error) {
+	if n.Bare {
+		if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+			return nil, nil, errors.New("the answer is not a list")
+		}
+		err = json.Unmarshal(data, &rows)
+		return nil, rows, err
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, nil, err
+	}
+	name := cmp.Or(n.Rows, "list")
+	if raw := answer[name]; raw != nil {
+		err = json.Unmarshal(raw, &rows)
+	} else if n.NoTotal {
+		err = fmt.Errorf("there is no %s", name)
+	}
+	return answer, rows, err
+}
+
+// isLast reports whether an answer without a total is the last page: by its mark, otherwise because it has no rows.
+func (n Numbered) isLast(answer map[string]json.RawMessage, rows int) (bool, error) {
+	name := cmp.Or(n.Last, n.More)
+	if name == "" {
+		return rows == 0, nil
+	}
+	mark, err := wire.TruthOf(answer[name])
+	if err == nil && mark == nil {
+		err = errors.New("there is none")
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	return *mark == (n.Last != ""), nil
 }
 
 // total returns the platform's number of rows over all pages.

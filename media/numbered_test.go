@@ -151,3 +151,67 @@ func TestNumbered_RefusesUnreadableAnswers(t *testing.T) {
 		require.ErrorContains(t, err, "ads/get", answer)
 	}
 }
+
+// Without a total neither a short page nor a full one is the last.
+func TestNumbered_WithoutATotalOnlyAnEmptyPageOrTheMarkIsTheEnd(t *testing.T) {
+	t.Parallel()
+	marked := func(flag string) string { return `{"list":["a"],"mark":` + flag + `}` }
+	for _, c := range []struct {
+		name   string
+		pages  media.Numbered
+		answer string
+		rows   int
+		next   string
+	}{
+		{name: "a full page", answer: `{"list":["a","b"]}`, rows: 2, next: "4"},
+		{name: "a short page", answer: `{"list":["a"]}`, rows: 1, next: "4"},
+		{name: "an empty page", answer: `{"list":[]}`},
+		{name: "an empty page of null", answer: `{"list":null}`},
+		{name: "a total that is not used", answer: `{"list":["a"],"page_info":{"total_number":1}}`, rows: 1, next: "4"},
+		{name: "a bare list", pages: media.Numbered{Bare: true}, answer: ` ["a","b"]`, rows: 2, next: "4"},
+		{name: "the empty page of a bare list", pages: media.Numbered{Bare: true}, answer: `[]`},
+		{name: "the last by its mark", pages: media.Numbered{Last: "mark"}, answer: marked("true"), rows: 1},
+		{name: "not the last by its mark", pages: media.Numbered{Last: "mark"}, answer: marked("false"), rows: 1, next: "4"},
+		{name: "an empty page that is not the last", pages: media.Numbered{Last: "mark"}, answer: `{"list":[],"mark":0}`,
+			next: "4"},
+		{name: "there are more", pages: media.Numbered{More: "mark"}, answer: marked(`"true"`), rows: 1, next: "4"},
+		{name: "there are no more", pages: media.Numbered{More: "mark"}, answer: marked("0"), rows: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.pages.Endpoint, c.pages.Size, c.pages.NoTotal = "ads/get", 2, true
+			page, err := c.pages.Page(t.Context(), &pager{answers: map[string]string{"3": c.answer}}, "3", url.Values{},
+				readName)
+			require.NoError(t, err)
+			require.Equal(t, media.ByRepeat, page.Proof)
+			require.Len(t, page.Rows, c.rows)
+			require.Equal(t, c.next, page.Next)
+			require.Empty(t, page.Moved)
+			require.Zero(t, page.Total)
+		})
+	}
+}
+
+func TestNumbered_WithoutATotalRefusesAnswersWithoutAListOrTheirMark(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pages  media.Numbered
+		answer string
+		text   string
+	}{
+		{media.Numbered{}, `{}`, "there is no list"},
+		{media.Numbered{}, `null`, "there is no list"},
+		{media.Numbered{}, `{"list":{}}`, "cannot unmarshal"},
+		{media.Numbered{Bare: true}, `{"list":[]}`, "the answer is not a list"},
+		{media.Numbered{Bare: true}, `null`, "the answer is not a list"},
+		{media.Numbered{Last: "isEnd"}, `{"list":["a"]}`, "isEnd: there is none"},
+		{media.Numbered{More: "has_more"}, `{"list":["a"],"has_more":"perhaps"}`, "has_more: "},
+	} {
+		c.pages.Endpoint, c.pages.Size, c.pages.NoTotal = "ads/get", 2, true
+		_, err := c.pages.Page(t.Context(), &pager{answers: map[string]string{"1": c.answer}}, "", url.Values{}, readName)
+		failed, ok := errors.AsType[*media.Error](err)
+		require.True(t, ok, c.answer)
+		require.Equal(t, media.Transient, failed.Class, c.answer)
+		require.ErrorContains(t, err, c.text, c.answer)
+	}
+}

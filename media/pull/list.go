@@ -19,7 +19,7 @@ import (
 
 // listParams are the params of a configuration task.
 type listParams struct {
-	// Mode is "changes" (what was modified since the last pull) or "full".
+	// Mode is "changes" (what was modified since the last pull) or "full". Lists with NoSince are always pulled in full.
 	Mode string `json:"mode"`
 }
 
@@ -28,13 +28,17 @@ const (
 	modeFull    = "full"
 )
 
-func parseListParams(raw json.RawMessage) (listParams, error) {
+func parseListParams(raw json.RawMessage, list media.List) (listParams, error) {
 	params := listParams{Mode: modeFull}
 	if err := media.CheckParams(raw, &params); err != nil {
 		return params, err
 	}
 	if params.Mode != modeChanges && params.Mode != modeFull {
 		return params, fmt.Errorf("params.mode: %q is refused: want %s or %s", params.Mode, modeChanges, modeFull)
+	}
+	if params.Mode == modeChanges && list.NoSince {
+		return params, fmt.Errorf("params.mode: %q is refused: the platform cannot list changes of the level %s: want %s",
+			params.Mode, list.Name, modeFull)
 	}
 	return params, nil
 }
@@ -44,14 +48,14 @@ func (p *puller) listHandler(list media.List) media.Handler {
 		Name:   p.platform.Name() + "." + list.Name,
 		Target: media.Accounts,
 		Check: func(raw json.RawMessage) error {
-			_, err := parseListParams(raw)
+			_, err := parseListParams(raw, list)
 			return err
 		},
 		Parts: func(plan media.Plan) ([]string, error) {
 			if plan.From != "" {
 				return nil, errors.New("from: a pull of configuration has no days: remove from and to")
 			}
-			params, err := parseListParams(plan.Params)
+			params, err := parseListParams(plan.Params, list)
 			return []string{params.Mode}, err
 		},
 		Run: func(ctx context.Context, work media.Work) (media.Result, error) { return p.runList(ctx, work, list) },
@@ -70,8 +74,11 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		return media.Result{}, err
 	}
 	var since time.Time
-	if work.Part == modeChanges && highWater > 0 && highWater <= p.latest().Unix() {
+	if work.Part == modeChanges && !list.NoSince && highWater > 0 && highWater <= p.latest().Unix() {
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
+		if list.SinceZone != nil {
+			since = day.Of(since, list.SinceZone).Start(list.SinceZone)
+		}
 	}
 	api := p.Caller.For(account)
 	write := results.ObjectWrite{Raw: list.Table, JudgeRows: lacksAllObjects, Confirmed: work.Confirmed,

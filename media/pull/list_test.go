@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store/results"
+	"adsync/media"
 )
 
 // waitingClock is a clock whose time has moved on by a wait.
@@ -126,5 +128,83 @@ func TestList_ChangesThatNeverAgreeArePulledAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, 9_400, b.platform.lists[0].Since.Unix())
 		})
+	}
+}
+
+// A list that the platform cannot select changes of is always pulled in full.
+func TestList_WithoutSinceEveryPullIsFull(t *testing.T) {
+	t.Parallel()
+	one, two := objectRow("1", "one", 10, false), objectRow("2", "two", 10, false)
+	b := setupDeclared(t, func(l *media.List) { l.NoSince, l.Variants = true, nil }, objectPage(one, two), objectPage(one))
+	h, ok := b.handlers.Get("fake.adgroup")
+	require.True(t, ok)
+	const refused = `params.mode: "changes" is refused: the platform cannot list changes of the level adgroup: want full`
+	require.EqualError(t, h.Check(json.RawMessage(`{"mode":"changes"}`)), refused)
+	_, err := h.Parts(media.Plan{Params: json.RawMessage(`{"mode":"changes"}`)})
+	require.EqualError(t, err, refused)
+	require.NoError(t, h.Check(json.RawMessage(`{"mode":"full"}`)))
+	parts, err := h.Parts(media.Plan{})
+	require.NoError(t, err)
+	require.Equal(t, []string{modeFull}, parts)
+
+	_, err = b.run(t, "fake.adgroup", modeFull, "")
+	require.NoError(t, err)
+	// A subtask that was made before the list was declared so.
+	_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+	require.NoError(t, err)
+	require.True(t, b.platform.lists[1].Since.IsZero())
+	alive, coverage := b.alive(t)
+	require.Equal(t, []string{"1"}, alive, "what the whole list lacks is deleted")
+	require.Equal(t, results.Complete, coverage.State)
+}
+
+func TestList_ChangesThatAreKnownByDayArePulledFromTheDaysBeginning(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("", 8*3600)
+	for modified, since := range map[string]string{
+		"2026-11-20T15:00:00+08:00": "2026-11-20T00:00:00+08:00",
+		"2026-11-20T00:10:00+08:00": "2026-11-20T00:00:00+08:00",
+		"2026-11-20T00:09:59+08:00": "2026-11-19T00:00:00+08:00", // Platforms show a change some minutes late.
+	} {
+		at, err := time.Parse(time.RFC3339, modified)
+		require.NoError(t, err)
+		b := setupDeclared(t, func(l *media.List) { l.SinceZone, l.Variants = zone, nil },
+			objectPage(objectRow("1", "one", at.Unix(), false)))
+		for range 2 {
+			_, err := b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+			require.NoError(t, err)
+		}
+		require.True(t, b.platform.lists[0].Since.IsZero())
+		require.Equal(t, since, b.platform.lists[1].Since.In(zone).Format(time.RFC3339), modified)
+		require.True(t, b.platform.lists[1].Until.After(b.platform.lists[1].Since))
+	}
+}
+
+// An object that one reading of a list without a total lacks is not marked deleted.
+func TestList_WithoutATotalOnlyTwoReadingsDelete(t *testing.T) {
+	t.Parallel()
+	page := func(ids ...string) pageAnswer {
+		p := never(0, ids...)[0]
+		p.page.Proof = media.ByRepeat
+		return p
+	}
+	both, cut := page("1", "2"), page("1")
+	b := setupDeclared(t, func(l *media.List) { l.Variants = nil },
+		both, both, // the first pull
+		cut, both, both, // the second: its first reading is cut off
+		both, cut, both, cut, // the third: no two readings agree
+		cut, cut) // the fourth: the object is gone
+	for n, want := range [][]string{{"1", "2"}, {"1", "2"}, {"1", "2"}, {"1"}} {
+		_, err := b.run(t, "fake.adgroup", modeFull, "")
+		alive, coverage := b.alive(t)
+		require.Equal(t, want, alive, "pull %d", n)
+		if n == 2 {
+			require.ErrorIs(t, err, errNotWhole)
+			require.Equal(t, results.Partial, coverage.State)
+			require.Contains(t, coverage.Note, "the platform gives no total, and two readings differ: ")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, results.Complete, coverage.State)
 	}
 }

@@ -67,7 +67,7 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var got fetched
+			var got *paging
 			asked := 0
 			for range restartsMax { // Each try gets the same answer.
 				var err error

@@ -135,21 +135,35 @@ type terms struct {
 }
 
 // fetch reads the pages of a query until they agree: every page has the same total, keys are distinct and as many as
-// the total, and figures add up to the platform's own sums where it reports them. It restarts at the first page that
+// the total, and figures add up to the platform's own sums where it reports them. Where media.ByRepeat is the proof,
+// two readings in a row must also have the same rows; the later one is returned. fetch restarts at the first page that
 // does not agree. After restartsMax tries it returns what the last one brought, with the reason in note. It returns
 // *overCapError when there are more rows than rowsMax.
 func fetch(ctx context.Context, of terms, page pageFunc) (fetched, error) {
-	var f fetched
-	for try := range restartsMax {
-		var err error
-		if f, err = fetchOnce(ctx, of, page, try == restartsMax-1); err != nil {
+	var before *paging // an agreeing reading that waits for its repetition
+	for tries := restartsMax; ; {
+		f, err := fetchOnce(ctx, of, page, tries == 1)
+		if err != nil {
 			return fetched{}, err
 		}
+		if f.note == "" && f.proof == media.ByRepeat {
+			if before == nil {
+				before = f
+				continue
+			}
+			f.note = before.differs(f)
+			before = f
+		}
 		if f.note == "" {
-			return f, nil
+			return f.fetched, nil
+		}
+		if tries--; tries == 0 {
+			return f.fetched, nil
+		}
+		if f != before {
+			before = nil // f is no reading to compare with.
 		}
 	}
-	return f, nil
 }
 
 type rowKey struct {
@@ -164,29 +178,37 @@ func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour
 
 // fetchOnce reads the pages of a query up to the first one that does not agree with those before it. With all it
 // reads every page.
-func fetchOnce(ctx context.Context, of terms, page pageFunc, all bool) (fetched, error) {
-	f := paging{terms: of, total: -1, byRows: true, seen: map[rowKey]bool{}, tokens: map[string]bool{},
-		counted: map[string]bool{}}
+func fetchOnce(ctx context.Context, of terms, page pageFunc, all bool) (*paging, error) {
+	f := &paging{terms: of, total: -1, byRows: true, seen: map[rowKey]bool{}, tokens: map[string]bool{},
+		counted: map[string]bool{}, unkeyed: map[string]bool{}}
 	for token := ""; f.note == "" || all; {
 		p, err := page(ctx, token)
 		if err != nil {
-			return fetched{}, err
-		}
-		if of.rowsMax > 0 && p.Total > of.rowsMax {
-			return fetched{}, &overCapError{total: p.Total, rowsMax: of.rowsMax}
+			return nil, err
 		}
 		f.compare(p)
-		f.take(p)
+		repeats := !f.take(p) && len(p.Rows) > 0
+		total := p.Total
+		if p.Proof != media.ByTotal {
+			total = len(f.rows)
+		}
+		if of.rowsMax > 0 && total > of.rowsMax {
+			return nil, &overCapError{total: total, rowsMax: of.rowsMax}
+		}
 		if p.Next == "" {
 			break
 		}
+		if repeats && p.Proof != media.ByTotal {
+			f.note = "the pages repeat rows and have no end"
+			break
+		}
 		if err := f.checkNext(p); err != nil {
-			return fetched{}, err
+			return nil, err
 		}
 		token = p.Next
 	}
 	f.judge()
-	return f.fetched, nil
+	return f, nil
 }
 
 // paging is the reading of one query's pages.
@@ -195,6 +217,8 @@ type paging struct {
 	terms
 	seen    map[rowKey]bool
 	tokens  map[string]bool // tokens of the pages read
+	unkeyed map[string]bool // the JSON of unusable rows
+	proof   media.Proof     // as the pages report it
 	total   int             // as the pages report it; -1 before the first
 	sums    *metric.Values  // the platform's own sums over all pages
 	empty   int             // consecutive pages that hold nothing
@@ -205,9 +229,12 @@ type paging struct {
 
 // compare sets the note when a page's total or sums differ from those of the pages before it.
 func (f *paging) compare(p media.Page) {
-	if f.total == -1 {
-		f.total = p.Total
-	} else if f.total != p.Total {
+	switch {
+	case f.total == -1:
+		f.total, f.proof = p.Total, p.Proof
+	case f.proof != p.Proof:
+		f.note = "some pages have a total and others have none"
+	case f.total != p.Total:
 		f.note = fmt.Sprintf("the total changed from %d to %d between pages", f.total, p.Total)
 	}
 	if p.Moved != "" {
@@ -221,12 +248,14 @@ func (f *paging) compare(p media.Page) {
 	}
 }
 
-// take adds a page's rows and counts its objects.
-func (f *paging) take(p media.Page) {
+// take adds a page's rows and counts its objects. It reports whether a row is new.
+func (f *paging) take(p media.Page) (isNew bool) {
 	f.apart = append(f.apart, p.Faults...)
 	for _, row := range p.Rows {
 		if fit(&row); row.Lost {
 			f.lost = append(f.lost, row)
+			isNew = isNew || !f.unkeyed[string(row.JSON)]
+			f.unkeyed[string(row.JSON)] = true
 			continue
 		}
 		k := keyOf(row)
@@ -234,7 +263,7 @@ func (f *paging) take(p media.Page) {
 			f.note = fmt.Sprintf("row %s came twice", k)
 			continue
 		}
-		f.seen[k] = true
+		f.seen[k], isNew = true, true
 		f.rows = append(f.rows, row)
 	}
 	f.byRows = f.byRows && p.Counted == nil
@@ -248,6 +277,26 @@ func (f *paging) take(p media.Page) {
 		}
 		f.counted[id] = true
 	}
+	return isNew
+}
+
+// differs returns a note if two readings do not have the same rows. Their values may differ.
+func (f *paging) differs(next *paging) string {
+	const note = "the platform gives no total, and two readings differ: "
+	for _, row := range f.rows {
+		if k := keyOf(row); !next.seen[k] {
+			return note + "the later one lacks row " + k.String()
+		}
+	}
+	for _, row := range next.rows {
+		if k := keyOf(row); !f.seen[k] {
+			return note + "only the later one has row " + k.String()
+		}
+	}
+	if len(f.lost) != len(next.lost) {
+		return fmt.Sprintf("%s%d and then %d of their rows cannot be used", note, len(f.lost), len(next.lost))
+	}
+	return ""
 }
 
 // checkNext returns an error when paging would not end after p.
@@ -270,7 +319,7 @@ func (f *paging) judge() {
 	if !f.byRows {
 		came = len(f.counted) + f.unnamed
 	}
-	if f.note == "" && came != f.total {
+	if f.note == "" && f.proof == media.ByTotal && came != f.total {
 		f.note = fmt.Sprintf("%s came of a total of %d", plural.Count(came, "row", "rows"), f.total)
 	}
 	if f.note == "" && f.sums != nil {

@@ -43,6 +43,8 @@ type fakePlatform struct {
 	pages []pageAnswer
 	asked []string // the queries, as text
 	lists []media.ListQuery
+	// declare changes the list's description; nil leaves it.
+	declare func(*media.List)
 	// waits is how long each page of a list waits for its limits; waited is the total so far.
 	waits, waited time.Duration
 }
@@ -84,14 +86,18 @@ func (f *fakePlatform) Accounts(context.Context, media.API, string, func([]media
 func (f *fakePlatform) AccountTable() rawtable.Table { return rawtable.Table{} }
 
 func (f *fakePlatform) Lists() []media.List {
-	return []media.List{{
+	list := media.List{
 		Name: "adgroup", Level: "adgroup", Table: objectTable, Variants: []string{"live", "deleted"},
 		Page: func(_ context.Context, _ media.API, q media.ListQuery, page string) (media.Page, error) {
 			f.lists = append(f.lists, q)
 			f.waited += f.waits
 			return f.next(fmt.Sprintf("%s since %d page %q", q.Variant, max(q.Since.Unix(), 0), page))
 		},
-	}}
+	}
+	if f.declare != nil {
+		f.declare(&list)
+	}
+	return []media.List{list}
 }
 
 func (f *fakePlatform) Reports() []media.Report {
@@ -154,7 +160,19 @@ func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	s := storetest.New(t)
 	require.NoError(t, s.EnsureRawTables(context.Background(),
 		[]rawtable.Table{dailyTable, objectTable, fundTable, fundDailyTable}))
-	platform := &fakePlatform{pages: pages}
+	return setupPlatform(t, s, &fakePlatform{pages: pages})
+}
+
+// setupDeclared is setup with another description of the list.
+func setupDeclared(t *testing.T, declare func(*media.List), pages ...pageAnswer) *bundle {
+	t.Helper()
+	s := storetest.New(t)
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{objectTable}))
+	return setupPlatform(t, s, &fakePlatform{pages: pages, declare: declare})
+}
+
+func setupPlatform(t *testing.T, s *store.Store, platform *fakePlatform) *bundle {
+	t.Helper()
 	b := &bundle{store: s, platform: platform, metrics: prometheus.NewRegistry()}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: waitingClock{platform: platform},

@@ -279,7 +279,7 @@ func (r *Row) Bool(field string) bool {
 
 // Truth is Bool, but returns nil when the value is not set.
 func (r *Row) Truth(field string) *bool {
-	value, err := truthOf(r.fields[field])
+	value, err := TruthOf(r.fields[field])
 	if err != nil {
 		r.fault(field, AttributeFault, err.Error())
 	}
@@ -289,11 +289,12 @@ func (r *Row) Truth(field string) *bool {
 // Flag reads a platform's flag, such as whether a list has more pages. Any value that is set and not false is true,
 // so that an unreadable value does not cut a list short.
 func Flag(raw json.RawMessage) bool {
-	value, err := truthOf(raw)
+	value, err := TruthOf(raw)
 	return err != nil || value != nil && *value
 }
 
-func truthOf(raw json.RawMessage) (*bool, error) {
+// TruthOf reads true or false, which may be a number or text; nil if it is not set.
+func TruthOf(raw json.RawMessage) (*bool, error) {
 	if isUnset(raw) {
 		return nil, nil
 	}

@@ -15,7 +15,7 @@ var all = []defence{
 		name: "total", without: "a pull is whole though its pages have fewer rows than they tell of",
 		edits: []patch.Edit{{
 			File:    "media/pull/pull.go",
-			Find:    "	if f.note == \"\" && came != f.total {\n",
+			Find:    "	if f.note == \"\" && f.proof == media.ByTotal && came != f.total {\n",
 			Replace: "	if f.note == \"\" && came < 0 {\n",
 		}, {
 			File:    "media/numbered.go",
