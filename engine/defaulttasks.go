@@ -76,8 +76,12 @@ func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 		if isFine(l.Level) {
 			period = 30
 		}
+		suffix, mode := ".changes", "changes"
+		if l.NoSince { // Every pull reads the whole list.
+			suffix, mode, period = ".active", "full", 30
+		}
 		tasks = append(tasks,
-			task(l.Name+".changes", l.Name, minutes.every(period), "normal", "active", params{"mode": "changes"}),
+			task(l.Name+suffix, l.Name, minutes.every(period), "normal", "active", params{"mode": mode}),
 			task(l.Name+".full", l.Name, "30 3 * * *", "offline", nightly, params{"mode": "full"}))
 	}
 	for _, r := range p.Reports() {

@@ -88,10 +88,12 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	}
 	for suffix, period := range map[string]int{
 		"tulip.report_daily.creative": 30, "tulip.creative.changes": 30, "tulip.balance": 30, "orchid.image.changes": 30,
-		"orchid.report_hourly.campaign": 10, "orchid.campaign.changes": 10, "tulip.adgroup.changes": 10, "orchid.probe": 10,
+		"orchid.report_hourly.campaign": 10, "orchid.campaign.active": 30, "tulip.adgroup.changes": 10, "orchid.probe": 10,
 	} {
 		require.Regexp(t, fmt.Sprintf(`^\d+-59/%d \* \* \* \*$`, period), crons[suffix], suffix)
 	}
+	require.NotContains(t, crons, "orchid.campaign.changes", "Orchid cannot select changed campaigns")
+	require.JSONEq(t, `{"mode":"full"}`, params["orchid.campaign.active"])
 	const moving = "moving_hours"
 	require.JSONEq(t, `{"level":"account","days":1,"moving_hours":3}`, params["orchid.report_hourly.account"])
 	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"],

@@ -126,13 +126,17 @@ func (a *alteration) alter(body []byte) []byte {
 // rowsIn returns the first list of several objects in an answer.
 func rowsIn(body []byte) (rows []json.RawMessage) {
 	var answer struct {
-		Data map[string]json.RawMessage `json:"data"`
+		Data json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(body, &answer) != nil {
 		return nil
 	}
-	for _, field := range []string{"list", "rows"} {
-		if json.Unmarshal(answer.Data[field], &rows) == nil && len(rows) > 1 {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(answer.Data, &fields) != nil {
+		fields = map[string]json.RawMessage{"list": answer.Data} // Some lists have only rows.
+	}
+	for _, field := range []string{"list", "rows", "details"} {
+		if json.Unmarshal(fields[field], &rows) == nil && len(rows) > 1 {
 			return rows
 		}
 	}

@@ -3,8 +3,9 @@
 //
 // Most tests use Tulip. It counts money in hundredths, lists ad groups, creatives, images and videos, and splits a
 // report with too many rows by ad group. Orchid counts money in whole units of the currency, nests its figures, and
-// has campaigns above the ad groups. Both have raw tables as a real platform has, which sqldb.EnsureRawTables
-// creates, and read their rows with package wire.
+// has campaigns above the ad groups. Its list of campaigns has no total and selects no changes. Its list of images has
+// no total either, but it marks the last page, and it selects changes by the day. Both platforms have raw tables as a
+// real one has, which sqldb.EnsureRawTables creates, and read their rows with package wire.
 package invented
 
 import (
@@ -96,14 +97,23 @@ func (p Platform) table(name string, shape rawtable.Shape, columns ...rawtable.C
 type object struct {
 	level, parent string
 	columns       []rawtable.Column
+	noTotal       bool   // the list has no total
+	bare          bool   // its answers are arrays of rows
+	noSince       bool   // it cannot select changes
+	more          string // the mark of its last page
+	byDay         bool   // changes are selected by the day in zone
 }
+
+// zone is the zone of all accounts.
+var zone = time.FixedZone("", 8*3600)
 
 var times = []rawtable.Column{{Name: "created_at", Kind: rawtable.Instant},
 	{Name: "modified_at", Kind: rawtable.Instant}}
 
 var (
-	campaigns = object{level: "campaign", columns: slices.Concat([]rawtable.Column{{Name: "name", Kind: rawtable.Text},
-		{Name: "status", Kind: rawtable.Text}}, times)}
+	campaigns = object{level: "campaign", noTotal: true, bare: true, noSince: true,
+		columns: slices.Concat([]rawtable.Column{{Name: "name", Kind: rawtable.Text},
+			{Name: "status", Kind: rawtable.Text}}, times)}
 	adgroups = object{level: "adgroup", columns: slices.Concat([]rawtable.Column{
 		{Name: "name", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text},
 		{Name: "budget_cents", Kind: rawtable.Int}, {Name: "bid_cents", Kind: rawtable.Int},
@@ -124,18 +134,23 @@ var assetColumns = slices.Concat([]rawtable.Column{
 // Lists implements media.Platform.
 func (p Platform) Lists() []media.List {
 	list := func(o object) media.List {
-		return media.List{
+		l := media.List{
 			Name: o.level, Level: o.level, Table: p.table(o.level, rawtable.Objects, o.columns...), Parent: o.parent,
-			Unlogged: []string{"modified_at", "deleted"}, Page: o.page,
+			Unlogged: []string{"modified_at", "deleted"}, NoSince: o.noSince, Page: o.page,
 		}
+		if o.byDay {
+			l.SinceZone = zone
+		}
+		return l
 	}
 	groups, shown := list(adgroups), list(creatives)
 	groups.Shown, shown.MapsAssets = rawtable.Shown{Column: "status", Value: "running"}, true
-	lists := []media.List{groups, shown, list(images), list(videos)}
-	if p.orchid {
-		lists = append(lists, list(campaigns))
+	if !p.orchid {
+		return []media.List{groups, shown, list(images), list(videos)}
 	}
-	return lists
+	marked := images
+	marked.noTotal, marked.more, marked.byDay = true, "has_more", true
+	return []media.List{groups, shown, list(marked), list(videos), list(campaigns)}
 }
 
 // read reads an object's row: each column has the name of its field.

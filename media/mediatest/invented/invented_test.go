@@ -22,8 +22,11 @@ type answers map[string]string
 func (answers) Account() media.Account { return media.Account{ID: 7, ExternalID: "9001"} }
 
 func (a answers) Get(_ context.Context, endpoint string, _ url.Values) (json.RawMessage, error) {
-	return invented.New().Decode(http.StatusOK, nil,
-		[]byte(`{"code":0,"data":{"page_info":{"total_number":1},"list":[`+a[endpoint]+`]}}`))
+	data := `{"page_info":{"total_number":1},"has_more":false,"list":[` + a[endpoint] + `]}`
+	if endpoint == "campaign" {
+		data = "[" + a[endpoint] + "]"
+	}
+	return invented.New().Decode(http.StatusOK, nil, []byte(`{"code":0,"data":`+data+`}`))
 }
 
 func (answers) Post(context.Context, string, any) (json.RawMessage, error) {

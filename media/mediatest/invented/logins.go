@@ -50,6 +50,7 @@ func (p Platform) ask(ctx context.Context, transport media.Transport, app media.
 	if err != nil {
 		return media.Tokens{}, answer, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
 	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	status, header, body, err := transport.Do(req)
 	if err != nil {
 		return media.Tokens{}, answer, err

@@ -3,20 +3,23 @@ package invented
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strconv"
 	"time"
 
+	"adsync/base/day"
 	"adsync/base/fund"
 	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
 
-// pageSize is how many rows a page of any endpoint holds, and cap how many rows of a report Tulip returns for one
-// query.
+// pageSize is how many rows a page holds, listSize how many objects a page of a list holds, and rowsMax how many rows
+// of a report Tulip returns for one query.
 const (
 	pageSize = 1_000
+	listSize = 100
 	rowsMax  = 10_000
 )
 
@@ -159,10 +162,15 @@ func (r report) read(from *wire.Row) media.Row {
 // page fetches a page of a list of objects.
 func (o object) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	query := url.Values{"account": {api.Account().ExternalID}}
-	if !q.Since.IsZero() {
+	switch {
+	case q.Since.IsZero():
+	case o.byDay:
+		query.Set("modified_from", day.Of(q.Since, zone).String())
+	default:
 		query.Set("modified_since", strconv.FormatInt(q.Since.Unix(), 10))
 	}
-	return media.Numbered{Endpoint: o.level, Size: pageSize}.Page(ctx, api, page, query, media.EachRow(o.read))
+	list := media.Numbered{Endpoint: o.level, Size: listSize, NoTotal: o.noTotal, Bare: o.bare, More: o.more}
+	return list.Page(ctx, api, page, query, media.EachRow(o.read))
 }
 
 // The amounts of each fund type.
@@ -205,6 +213,9 @@ func fetchBalance(ctx context.Context, api media.API) ([]media.Row, error) {
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, media.Broken(endpoint, err)
+	}
+	if answer.List == nil {
+		return nil, media.Broken(endpoint, errors.New("there is no list"))
 	}
 	var rows []media.Row
 	for _, raw := range answer.List {
