@@ -25,17 +25,20 @@ const (
 
 // state is the state that survives a restart, apart from the ledger.
 type state struct {
-	Version     int                `json:"version"`
-	Seed        int64              `json:"seed"`
-	Accounts    int                `json:"accounts"`
-	Giant       int                `json:"giant,omitempty"`
-	USD         int                `json:"usd,omitempty"`
-	Active      int                `json:"active,omitempty"`
-	AppAccounts int                `json:"app_accounts,omitempty"`
-	Clock       world.ClockState   `json:"clock"`
-	Tokens      []world.Tokens     `json:"tokens"`
-	Survives    map[string]bool    `json:"old_access_survives"`
-	Limits      limit.Settings     `json:"limits"`
+	Version     int              `json:"version"`
+	Seed        int64            `json:"seed"`
+	Accounts    int              `json:"accounts"`
+	Giant       int              `json:"giant,omitempty"`
+	USD         int              `json:"usd,omitempty"`
+	Active      int              `json:"active,omitempty"`
+	AppAccounts int              `json:"app_accounts,omitempty"`
+	Clock       world.ClockState `json:"clock"`
+	Tokens      []world.Tokens   `json:"tokens"`
+	Survives    map[string]bool  `json:"old_access_survives"`
+	Limits      limit.Settings   `json:"limits"`
+
+	Assumed map[string]map[string]int64 `json:"assumed,omitempty"`
+
 	Corrections []world.Correction `json:"corrections"`
 	Lives       []world.Life       `json:"lives,omitempty"`
 	Edits       []world.AdEdit     `json:"edits,omitempty"`
@@ -101,6 +104,10 @@ func (s *Simulator) restore(kept state) error {
 	for media, on := range kept.Survives {
 		s.sim.Vault.SetOldAccessSurvives(media, on)
 	}
+	if err := s.sim.Assumed.Check(kept.Assumed); err != nil {
+		return err
+	}
+	s.sim.Assumed.Set(kept.Assumed)
 	s.sim.Limits.Change(kept.Limits.Rules, &kept.Limits.Penalties)
 	for _, x := range kept.Corrections {
 		if err := s.sim.World.Correct(x); err != nil {
@@ -133,7 +140,7 @@ func (s *Simulator) save() error {
 		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Giant: s.sim.World.Giant,
 		USD: s.sim.World.Usd, Active: s.sim.World.Active,
 		AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(), Tokens: s.sim.Vault.All(),
-		Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(),
+		Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(), Assumed: s.sim.Assumed.All(),
 		Corrections: s.sim.World.Corrections.All(), Lives: s.sim.World.Lives.All(), Edits: s.sim.World.Edits.All(),
 		Faults: s.faults.All(), LastFault: s.faults.LastID(),
 	}

@@ -39,6 +39,9 @@ type Config struct {
 	// AppAccountsDefault. A kept world has its own number.
 	AppAccounts int
 
+	// Platforms are the platforms to simulate; nil is all of the list.
+	Platforms []platform.Platform
+
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
 	Traps  bool         // the world has the traps of real platforms; GET /_sim/traps counts them
 	Logger *slog.Logger // nil is silent
@@ -71,7 +74,7 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	s := &Simulator{
 		sim:       &platform.Simulation{Logger: cfg.Logger, Limits: limit.New()},
-		platforms: platforms(), ledger: ledger.New(cfg.DataDir != ""), closing: make(chan struct{}),
+		platforms: cfg.Platforms, ledger: ledger.New(cfg.DataDir != ""), closing: make(chan struct{}),
 	}
 	s.sim.Switches = trap.NewSwitches(cfg.Traps, func() bool { return s.sim.Clock.Frozen() })
 	s.traps, s.faults = fault.NewTraps(cfg.Seed, s.sim.Switches), fault.NewFaults(s.closing)
@@ -83,6 +86,7 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	for _, p := range s.platforms {
 		s.sim.World.Specs = append(s.sim.World.Specs, p.Spec())
+		s.sim.Assumed.Add(p.Spec())
 		s.sim.Limits.Change(p.Spec().Limits, nil)
 		s.sim.Limits.Tolerant[p.Spec().Name] = p.Spec().TolerantPenalty
 	}
@@ -135,6 +139,9 @@ func checkConfig(cfg *Config) error {
 		if err := world.CheckMoment(cfg.Start); err != nil {
 			return err
 		}
+	}
+	if cfg.Platforms == nil {
+		cfg.Platforms = platforms()
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

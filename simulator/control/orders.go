@@ -93,10 +93,13 @@ type limitView struct {
 	// HoursKept is for how many days platforms that drop old hours serve them; older hours become whole days. 0 is no
 	// limit.
 	HoursKept int64 `json:"hours_kept_days"`
+	// Assumed is behaviour that the platforms' documents do not state, by platform and name.
+	Assumed map[string]map[string]int64 `json:"assumed"`
 }
 
 func (c *control) serveLimits(w http.ResponseWriter, _ *http.Request) {
-	v := limitView{c.sim.Limits.Settings(), map[string]bool{}, c.sim.HoursKept.Load()}
+	v := limitView{c.sim.Limits.Settings(), map[string]bool{}, c.sim.HoursKept.Load(),
+		c.sim.Assumed.All()}
 	for _, p := range c.sim.World.Specs {
 		v.OldAccessSurvives[p.Name] = c.sim.Vault.OldAccessSurvives(p.Name)
 	}
@@ -109,6 +112,8 @@ func (c *control) orderLimits(w http.ResponseWriter, r *http.Request) {
 		Penalties         *bool           `json:"penalties"`
 		OldAccessSurvives map[string]bool `json:"old_access_survives"`
 		HoursKept         *int64          `json:"hours_kept_days"`
+
+		Assumed map[string]map[string]int64 `json:"assumed"`
 	}
 	if !readOrder(w, r, &order) {
 		return
@@ -136,8 +141,13 @@ func (c *control) orderLimits(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, http.StatusBadRequest, "hours_kept_days must be 0 or more")
 		return
 	}
+	if err := c.sim.Assumed.Check(order.Assumed); err != nil {
+		WriteProblem(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
+	c.sim.Assumed.Set(order.Assumed)
 	if order.HoursKept != nil {
 		c.sim.HoursKept.Store(*order.HoursKept)
 	}

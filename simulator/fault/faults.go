@@ -81,12 +81,11 @@ func (f *Fault) Check(known func(media string) bool) error {
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
 		}
-	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField:
+	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField, FailTask, ExpireTask:
 	default:
 		return fmt.Errorf(
 			"kind must be latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, "+
-				"retire_field, "+
-				"add_field or alter, not %q", f.Kind)
+				"retire_field, add_field, fail_task, expire_task or alter, not %q", f.Kind)
 	}
 	if f.Once && !f.spoilsCalls() {
 		return fmt.Errorf("once is for faults that disturb single calls, not for %s", f.Kind)
@@ -96,7 +95,7 @@ func (f *Fault) Check(known func(media string) bool) error {
 
 // spoilsCalls reports whether the kind disturbs single calls.
 func (f *Fault) spoilsCalls() bool {
-	return f.Kind != Alter && f.Kind != TokenDeath && !f.IsOfField()
+	return f.Kind != Alter && f.Kind != TokenDeath && !f.IsOfField() && !f.isOfTask()
 }
 
 // Active is a fault that is in force.
@@ -321,10 +320,13 @@ func Spoil(c *platform.Call, met map[string]*Active) {
 	}
 }
 
+// rowsFields are the names of lists of rows on all platforms.
+var rowsFields = []string{"list", "rows", "details"}
+
 // loseRow removes the last row of an answer's list.
 func loseRow(c *platform.Call) bool {
 	return rewrite(c, func(data map[string]json.RawMessage) bool {
-		for _, name := range []string{"list", "rows"} {
+		for _, name := range rowsFields {
 			var rows []json.RawMessage
 			if json.Unmarshal(data[name], &rows) == nil && len(rows) > 0 {
 				data[name], _ = json.Marshal(rows[:len(rows)-1]) // Decoded JSON can be encoded again.

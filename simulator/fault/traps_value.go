@@ -34,7 +34,10 @@ func (t *Traps) spoils(c *platform.Call, id trap.ID, field, value string) bool {
 	if field == "" || !t.IsOn(id) {
 		return false
 	}
-	rows := max(bytes.Index(c.Body, []byte(`"list":[`)), bytes.Index(c.Body, []byte(`"rows":[`)))
+	rows := -1
+	for _, name := range rowsFields {
+		rows = max(rows, bytes.Index(c.Body, []byte(`"`+name+`":[`)))
+	}
 	if rows < 0 {
 		return false
 	}

@@ -107,7 +107,14 @@ func (c *Call) Limited() bool {
 		c.Outcome = ledger.Injected
 		return true
 	}
-	r, ok := c.Sim.Limits.Take(c.Spec.Name, c.Endpoint, c.App, c.Account)
+	var r limit.Refusal
+	ok := true
+	if c.Spec.SharedLimits {
+		r, ok = c.Sim.Limits.Take(c.Spec.Name, "*", c.App, c.Account)
+	}
+	if ok {
+		r, ok = c.Sim.Limits.Take(c.Spec.Name, c.Endpoint, c.App, c.Account)
+	}
 	if !ok {
 		c.Platform.OverLimit(c, r)
 		c.Outcome = ledger.Refused
@@ -130,7 +137,7 @@ func (c *Call) QueryKey() world.Key {
 	add(c.Endpoint)
 	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
 		switch name {
-		case "page", "page_size", "cursor", "count", "access_token", "refresh_token", "timestamp", "nonce":
+		case "page", "page_no", "page_size", "cursor", "count", "access_token", "refresh_token", "timestamp", "nonce":
 		default:
 			add(name)
 			add(c.Query.Get(name))
@@ -143,7 +150,7 @@ func (c *Call) QueryKey() world.Key {
 // IsFirstPage reports whether a call requests the first page of its query.
 func (c *Call) IsFirstPage() bool {
 	first := func(name, usual string) bool { text := c.Query.Get(name); return text == "" || text == usual }
-	return first("page", "1") && first("cursor", "0")
+	return first("page", "1") && first("page_no", "1") && first("cursor", "0")
 }
 
 // Rows returns the rows of a report for the call, in order of day, hour and object.

@@ -39,9 +39,10 @@ type Simulation struct {
 	Vault     *world.Vault
 	Limits    *limit.Limits
 	HoursKept atomic.Int64 // for how many days platforms that drop old hours serve them; 0 is no limit
+	Assumed   Assumed      // behaviour that the platforms' documents do not state
 	Switches  *trap.Switches
 	Traps     trapper
-	Faults    fieldChanger
+	Faults    reportChanger
 }
 
 // trapper applies the traps that calls meet.
@@ -66,11 +67,23 @@ const (
 	FieldAdded               // it is new and has the values of clicks
 )
 
-// fieldChanger changes the fields of a platform's reports.
-type fieldChanger interface {
+// reportChanger changes a platform's reports.
+type reportChanger interface {
 	// Field returns the change of a field that a call requests.
 	Field(c *Call, name string) FieldChange
+	// Task returns the fate of an asynchronous report that a call creates.
+	Task(c *Call) TaskFate
 }
+
+// TaskFate is what a fault does to an asynchronous report.
+type TaskFate uint8
+
+// The fates.
+const (
+	TaskServed  TaskFate = iota
+	TaskFails            // it ends without a file
+	TaskExpires          // its file is gone when it is downloaded
+)
 
 // Failure is a platform's error answer.
 type Failure struct {

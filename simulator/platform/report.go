@@ -9,7 +9,7 @@ import (
 
 // Grouping is the key of a report's rows. An hour belongs to its day: hour implies day.
 type Grouping struct {
-	Day, Hour, Object, Ad, Material, Mode, Project, Site bool
+	Day, Hour, Object, Ad, Material, Mode, Project, Site, Union bool
 }
 
 type groupedBy struct {
@@ -20,6 +20,7 @@ type groupedBy struct {
 	mode      string
 	project   int64
 	site      string
+	union     bool
 }
 
 // Apply adds up rows with the same key. Fields outside of the grouping have no meaning in the result.
@@ -55,6 +56,9 @@ func (g Grouping) Apply(rows []world.Row, l world.Level) []world.Row {
 		}
 		if g.Site && r.Ad != nil {
 			k.site = r.Ad.Site()
+		}
+		if g.Union && r.Ad != nil {
+			k.union = r.Ad.InUnion()
 		}
 		n, ok := at[k]
 		if !ok {

@@ -40,11 +40,11 @@ type Sim struct {
 	twin *world.World
 }
 
-// New starts a simulator with n accounts of each platform. p is the platform under test.
+// New starts a simulator with n accounts of p, the platform under test, and with no other platform.
 func New(t testing.TB, p platform.Platform, n int) *Sim {
 	t.Helper()
-	all := n * len(simulator.Platforms())
-	s, err := simulator.New(simulator.Config{Accounts: all, Seed: seed, Start: Noon, Frozen: true})
+	s, err := simulator.New(simulator.Config{Accounts: n, Seed: seed, Start: Noon, Frozen: true,
+		Platforms: []platform.Platform{p}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	x := &Sim{Simulator: s, t: t, spec: p.Spec(), twin: &world.World{
@@ -113,13 +113,15 @@ func (s *Sim) Do(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// Order posts an order to the control API, which must accept it.
-func (s *Sim) Order(path string, order any) {
+// Order posts an order to the control API, which must accept it, and returns the answer.
+func (s *Sim) Order(path string, order any) (answer any) {
 	s.t.Helper()
 	raw, err := json.Marshal(order)
 	require.NoError(s.t, err)
 	w := s.Do(httptest.NewRequest(http.MethodPost, control.Prefix+path, bytes.NewReader(raw)))
 	require.Less(s.t, w.Code, 300, "%s", w.Body)
+	require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &answer))
+	return answer
 }
 
 // Text returns an id as text.

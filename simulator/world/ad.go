@@ -28,8 +28,10 @@ type Ad struct {
 	woken    int64 // Account.Woken
 	// creatives is how many creatives it has in a giant account; 0 means that the ad's key determines it.
 	creatives int
-	Traps     *trap.Switches
-	inherits  string // the name of a deleted ad that it starts with; "" is a new name
+	// Packed means that its creatives are one package: none of them is paused alone.
+	Packed   bool
+	Traps    *trap.Switches
+	inherits string // the name of a deleted ad that it starts with; "" is a new name
 }
 
 // Status is the status of an ad or a creative.
@@ -53,6 +55,7 @@ type Object struct {
 	Bid      int64
 	Aim      Key // its audience
 	Modified int64
+	Changed  int64     // when it last changed, whether Modified shows it or not
 	Traits   []trap.ID // the traps that the ad sets
 }
 
@@ -121,6 +124,7 @@ func (s series) ad(generation int) Ad {
 		creatives: a.creativesEach,
 		Traps:     a.traps,
 	}
+	x.Packed = p.Packs != nil && p.Packs(k)
 	if generation > 0 && x.Falls(trap.NameReused) {
 		before := s.ad(generation - 1)
 		x.inherits = before.At(before.Deleted).Name
@@ -231,12 +235,17 @@ func (x *Ad) At(now int64) Object {
 	}
 	o.Bid = x.key.Sub(22).Sub(uint64(10+n)).between(150, 8999)
 	o.Status, changed[3] = x.StatusAt(moment)
+	switched := changed[3]
 	if x.class != ClassQuiet && x.Falls(trap.StatusUnstamped) {
 		changed[3] = x.Created
 	}
 	o.Modified = max(changed[0], changed[1], changed[2], changed[3])
+	o.Changed = max(o.Modified, switched)
+	if x.Falls(trap.TwoEdits) && changed[2] > x.Created {
+		o.Changed = max(o.Changed, changed[2]+1)
+	}
 	if x.Deleted <= now {
-		o.Status, o.Modified = StatusDeleted, x.Deleted
+		o.Status, o.Modified, o.Changed = StatusDeleted, x.Deleted, x.Deleted
 	}
 	o.Traits = x.traits(&o, moment)
 	return o
@@ -277,8 +286,12 @@ func (x *Ad) budgetOf(version int64) int64 {
 	return 30_000 + 50*k.Sub(1).Below(20_000)
 }
 
+const siteUnion = "SITE_SET_MOBILE_UNION"
+
 // Site returns where the ad is shown, for platforms that report it.
 func (x *Ad) Site() string {
-	return pick(x.key.Sub(40), []string{"SITE_SET_MOMENTS", "SITE_SET_WECHAT", "SITE_SET_CHANNELS",
-		"SITE_SET_MOBILE_UNION"})
+	return pick(x.key.Sub(40), []string{"SITE_SET_MOMENTS", "SITE_SET_WECHAT", "SITE_SET_CHANNELS", siteUnion})
 }
+
+// InUnion reports whether the ad is shown by other publishers, on platforms that report it.
+func (x *Ad) InUnion() bool { return x.Site() == siteUnion }

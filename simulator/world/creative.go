@@ -18,7 +18,8 @@ type Creative struct {
 	// Material is its id in reports where creatives are parts of their ad, otherwise 0.
 	Material int64
 	// Mode is the platform's name for its kind of material, where creatives are parts of their ad.
-	Mode string
+	Mode    string
+	isVideo bool // on platforms that have only videos
 	// IsTitle means that it is not a creative but the title of its ad, on which such platforms report too.
 	IsTitle bool
 }
@@ -41,6 +42,7 @@ func (x *Ad) creative(a *Account, n int) Creative {
 	if n > 0 && x.creatives == 0 && k.Sub(2).Chance(20) {
 		c.Deleted = c.Created + (x.Deleted-c.Created)*k.Sub(3).between(20, 90)/100
 	}
+	c.isVideo = a.Platform.VideosOnly
 	c.played = c.Deleted
 	for i := range a.edits {
 		if e := &a.edits[i]; e.drops(&c) {
@@ -67,7 +69,7 @@ func (x *Ad) EachCreative(a *Account, now int64, yield func(Creative)) {
 }
 
 // IsVideo reports whether it is a video and not a group of images.
-func (c *Creative) IsVideo() bool { return c.key.Sub(4).Chance(60) }
+func (c *Creative) IsVideo() bool { return c.isVideo || c.key.Sub(4).Chance(60) }
 
 func (c *Creative) edits(child uint64, daysMin, daysMax int64) Edit {
 	k := c.key.Sub(child)
@@ -76,9 +78,9 @@ func (c *Creative) edits(child uint64, daysMin, daysMax int64) Edit {
 }
 
 // statusAt returns the status set by the advertiser at a moment after the creative was created. A third of the
-// creatives are paused from time to time; the first one of an ad never is, nor are those of a giant.
+// creatives are paused from time to time; the first one of an ad never is, nor are those of a giant or a package.
 func (c *Creative) statusAt(moment int64) (s Status, changed int64) {
-	if c.N == 0 || c.Ad.creatives > 0 || !c.key.Sub(5).Chance(33) {
+	if c.N == 0 || c.Ad.creatives > 0 || c.Ad.Packed || !c.key.Sub(5).Chance(33) {
 		return StatusActive, c.Created
 	}
 	cycle := c.edits(10, 6, 50)

@@ -213,7 +213,7 @@ func (v *Vault) Refreshed(p *Spec, app int, token string, now int64, rotate bool
 	}
 	_, after, state, err := v.change(find, func(l *Login) {
 		l.OldAccess, l.OldExpires = "", 0
-		if v.survives[p.Name] && !rotate {
+		if v.survives[p.Name] && (!rotate || p.RefreshRotates) {
 			l.OldAccess, l.OldExpires = l.Access, l.AccessExpires
 		}
 		l.renew(v.world.Seed, now, rotate)

@@ -22,6 +22,8 @@ type Spec struct {
 	HasProjects bool
 	// CreativesAreParts means that creatives are no separate objects: they are listed with their ad, by their assets.
 	CreativesAreParts bool
+	VideosOnly        bool                  // creatives are videos
+	Packs             func(k Key) bool      // whether the creatives of the ad with a key are one package; nil is never
 	AccountName       func(*Account) string // the displayed name of an account
 	// the user of a login, which it returns after the consent
 	User func(w *World, l *Login) (id int64, name string)
@@ -46,6 +48,7 @@ type Spec struct {
 	AccessLife, RefreshLife int64 // life of tokens, in seconds of the world
 	CodeLife                int64 // life of authorisation codes, likewise
 	oldAccessSurvives       bool  // a refresh keeps the older access token valid; a switch can change it
+	RefreshRotates          bool  // each refresh replaces the refresh token too
 
 	// Names of fields for faults and traps that change an answer. Endpoints have the same names as in limits.
 	FigureField  string                  // a figure in a report's rows
@@ -56,6 +59,12 @@ type Spec struct {
 	IsSum        func(q url.Values) bool // whether a report's sums are those of its rows; nil is always
 	GiantTraps   map[trap.ID]int         // traps that only a giant with more creatives meets
 
-	Limits          []limit.Rule // the defaults
-	TolerantPenalty bool         // penalties follow a minute of many calls, not the first call over a limit
+	// Assumed holds behaviour that the documents do not state: its name and its value. An order changes a value.
+	Assumed map[string]int64
+
+	Limits []limit.Rule // the defaults
+	// SharedLimits means that calls of all endpoints of an app count against the same limits. An endpoint can also have
+	// its own.
+	SharedLimits    bool
+	TolerantPenalty bool // penalties follow a minute of many calls, not the first call over a limit
 }
