@@ -1,0 +1,141 @@
+package kuaishou
+
+import (
+	"adsync/simulator/platform"
+	"adsync/simulator/world"
+)
+
+// approvedMax is the largest page of the list of accounts.
+const approvedMax = 200
+
+// app checks the app's id and secret, which the token calls have in their body.
+func (k *kuaishou) app(c *platform.Call) (int, *platform.Failure) {
+	for _, name := range []string{"app_id", "secret"} {
+		if c.Query.Get(name) == "" {
+			return 0, wrong(c, "%s is missing", name)
+		}
+	}
+	app, ok := c.Sim.World.AppByID(k.about, c.Query.Get("app_id"))
+	if !ok || c.Query.Get("secret") != c.Sim.World.AppSecret(k.about, app) {
+		return 0, refusal(c, codeApp, "the app's id or secret is unknown")
+	}
+	c.App = world.ObjectText(c.Sim.World.AppID(k.about, app))
+	return app, nil
+}
+
+func (k *kuaishou) exchange(c *platform.Call, _ *world.Login) *platform.Failure {
+	app, err := k.app(c)
+	if err != nil || c.Limited() {
+		return err
+	}
+	l, got, state, failed := c.Sim.Vault.Exchanged(k.about, app, c.Query.Get("auth_code"), world.AnyRedirect, c.Now)
+	if failed != nil {
+		return k.unsaved(c, failed)
+	}
+	if state != world.TokenGood {
+		return refusal(c, codeAuth, "auth_code is unknown, used or expired")
+	}
+	k.writeTokens(c, got, l)
+	return nil
+}
+
+// refresh issues a new pair.
+func (k *kuaishou) refresh(c *platform.Call, _ *world.Login) *platform.Failure {
+	app, err := k.app(c)
+	if err != nil || c.Limited() {
+		return err
+	}
+	got, state, failed := c.Sim.Vault.Refreshed(k.about, app, c.Query.Get("refresh_token"), c.Now, true)
+	if failed != nil {
+		return k.unsaved(c, failed)
+	}
+	if state != world.TokenGood {
+		return refusal(c, codeRefresh, "refresh_token is unknown, replaced or expired")
+	}
+	k.writeTokens(c, got, nil)
+	return nil
+}
+
+func (k *kuaishou) unsaved(c *platform.Call, err error) *platform.Failure {
+	c.Sim.Logger.Error("cannot save a token", "err", err)
+	return refusal(c, codeBusy, "service is unavailable")
+}
+
+// writeTokens writes a pair and, after an authorisation, the user's own account.
+func (k *kuaishou) writeTokens(c *platform.Call, t world.Tokens, l *world.Login) {
+	w := begin(c)
+	w.Open('{')
+	w.TextField("access_token", t.Access)
+	w.NumberField("access_token_expires_in", t.AccessExpires-c.Now)
+	w.TextField("refresh_token", t.Refresh)
+	w.NumberField("refresh_token_expires_in", t.RefreshExpires-c.Now)
+	if l != nil {
+		user, _ := k.about.User(c.Sim.World, l)
+		w.NumberField("advertiser_id", user)
+	}
+	w.Close('}')
+	k.end(c, &w)
+}
+
+// approved lists the accounts that a login has authorised. The access token is in the body. The list has no total: only
+// an empty page ends it.
+func (k *kuaishou) approved(c *platform.Call, _ *world.Login) *platform.Failure {
+	if _, err := k.app(c); err != nil {
+		return err
+	}
+	l, err := k.login(c, c.Query.Get("access_token"))
+	if err != nil || c.Limited() {
+		return err
+	}
+	page, err := integer(c, "page_no", 0, 99_999)
+	if err != nil {
+		return err
+	}
+	size, err := integer(c, "page_size", 0, approvedMax)
+	if err != nil {
+		return err
+	}
+	var list []int64
+	for i := l.First; i < l.Last; i++ {
+		if a := c.Sim.World.Account(k.about, i); c.Sim.World.Closed(&a) != world.LifeRevoked {
+			list = append(list, a.ID)
+		}
+	}
+	from, to, _ := c.PageOf(page, size, len(list))
+	w := platform.Writer{Bytes: c.Body[:0]}
+	w.Open('{')
+	w.NumberField("code", c.Assumed(approvalCode))
+	w.TextField("message", "成功")
+	w.OpenObject("data")
+	w.OpenArray("details")
+	for _, id := range list[from:to] {
+		w.Number(id)
+	}
+	w.Close(']')
+	w.Key("isEnd")
+	w.Flag((page-1)*size >= len(list))
+	w.Close('}')
+	k.end(c, &w)
+	return nil
+}
+
+func (k *kuaishou) info(c *platform.Call, l *world.Login) *platform.Failure {
+	a, err := k.account(c, l)
+	if err != nil {
+		return err
+	}
+	w := begin(c)
+	w.Open('{')
+	w.NumberField("user_id", 1_500_000_000+int64(a.Index))
+	w.TextField("user_name", a.Name())
+	w.TextField("corporation_name", a.Company())
+	w.NumberField("industry_id", 1087)
+	w.TextField("industry_name", "手机游戏")
+	w.NumberField("primary_industry_id", 1011)
+	w.TextField("primary_industry_name", "游戏")
+	w.TextField("product_name", a.Name())
+	w.NumberField("delivery_type", 0)
+	w.Close('}')
+	k.end(c, &w)
+	return nil
+}
