@@ -8,6 +8,7 @@ package media
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -84,9 +85,19 @@ type API interface {
 	Account() Account
 }
 
-// CountingAPI is an API that counts its calls.
-type CountingAPI interface {
+// FileAPI is an API that also opens files.
+type FileAPI interface {
 	API
+	// Open calls an endpoint that returns a file.
+	Open(ctx context.Context, endpoint string, query url.Values) (Download, error)
+	// OpenAddress gets a file from an address that the platform returned, such as one in its file storage. The request
+	// carries no token, waits for no limit and is not counted. Errors never show the address. The caller closes the file.
+	OpenAddress(ctx context.Context, address string) (io.ReadCloser, error)
+}
+
+// CountingAPI is a FileAPI that counts its calls.
+type CountingAPI interface {
+	FileAPI
 	Calls() int
 }
 
@@ -196,6 +207,8 @@ type Report struct {
 	// HasHours means that a query can begin in the middle of a day: see ReportQuery.FromHour.
 	HasHours bool
 	Page     func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+	// Files describes the days that come as files; nil if none do.
+	Files *Files
 }
 
 // ReportQuery selects the rows and fields of a report.

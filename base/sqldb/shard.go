@@ -32,6 +32,7 @@ var places = map[string]Place{
 	"run":          ByRun, // by id
 	"subtask_due":  ByRun,
 	"subtask_dead": ByRun,
+	"file_pull":    ByRun,
 
 	"coverage":        ByAccount,
 	"hole":            ByAccount,

@@ -76,7 +76,7 @@ func (c *cloud) take() (asked []string, calls int) {
 
 // api counts its calls.
 type api struct {
-	media.API
+	media.FileAPI
 	account media.Account
 	made    int
 }

@@ -70,6 +70,8 @@ type request struct {
 	query    url.Values
 	body     []byte
 	app      secret.Text // the app's secret, if the body holds it
+	// file is set to the file that the answer is; nil for a request whose answer is in the platform's own format.
+	file *io.ReadCloser
 }
 
 // call sends a request and repeats it where that may help: once with a newer token, once when the answer has removed
@@ -238,11 +240,31 @@ func writtenBy(ctx context.Context, until time.Time) (bounded context.Context, s
 	}
 }
 
+// send sends the request once, and bounds the time until the answer is complete; for a file, the time without a byte.
 func (a *api) send(ctx context.Context, r request, login token.Login, until time.Time) (json.RawMessage, error) {
-	sendCtx, cancel := context.WithTimeout(ctx, a.client.Timeout)
-	defer cancel()
-	sendCtx, stop := writtenBy(sendCtx, until)
-	defer stop()
+	if r.file == nil {
+		sendCtx, cancel := context.WithTimeout(ctx, a.client.Timeout)
+		defer cancel()
+		sendCtx, stop := writtenBy(sendCtx, until)
+		defer stop()
+		return a.exchange(ctx, sendCtx, r, login, a.client.Transport.Do)
+	}
+	sendCtx, guard := guarded(ctx, a.client.Timeout)
+	sendCtx, guard.then = writtenBy(sendCtx, until)
+	payload, err := a.exchange(ctx, sendCtx, r, login,
+		func(req *http.Request) (status int, header http.Header, body []byte, err error) {
+			status, header, *r.file, body, err = a.client.Transport.open(req, guard)
+			return status, header, body, err
+		})
+	if *r.file == nil {
+		guard.stop()
+	}
+	return payload, err
+}
+
+// exchange sends the request with do and returns the answer's payload; nil for a file. ctx is the caller's context.
+func (a *api) exchange(ctx, sendCtx context.Context, r request, login token.Login,
+	do func(*http.Request) (int, http.Header, []byte, error)) (json.RawMessage, error) {
 	address := strings.TrimSuffix(a.client.Transport.BaseURL(), "/") + "/" + r.endpoint
 	var body io.Reader = http.NoBody
 	if r.body != nil {
@@ -258,7 +280,7 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	}
 	a.client.Platform.Sign(req, login.Access.Reveal(), a.client.Transport.Now())
 	a.calls.Add(1)
-	status, header, answer, err := a.client.Transport.Do(req)
+	status, header, answer, err := do(req)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -275,6 +297,9 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 			a.client.Logger.Warn("cannot share the usage of a limit with other processes", "media", a.client.Platform.Name(),
 				"endpoint", r.endpoint, "err", err)
 		}
+	}
+	if r.file != nil && *r.file != nil {
+		return nil, nil
 	}
 	data, err := a.client.Platform.Decode(status, header, answer)
 	if e, ok := errors.AsType[*media.Error](err); ok {

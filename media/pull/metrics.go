@@ -10,6 +10,7 @@ type metrics struct {
 	rows     *prometheus.CounterVec
 	partial  *prometheus.CounterVec
 	suspect  *prometheus.CounterVec
+	jobs     *prometheus.CounterVec
 	unusable media.Unusable
 }
 
@@ -23,6 +24,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		partial: counter("adsync_pull_partial_total", "Pulls that were not whole after all tries."),
 		suspect: counter("adsync_pull_suspect_days_total",
 			"Days whose answer was not believed, as it would have removed too much."),
+		jobs: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "adsync_pull_file_jobs_total",
+			Help: "Jobs that make files, by what happened to them: created, found by their name after a lost answer, orphaned " +
+				"(it may exist, and nobody reads it), expired, failed, split, unusable, read.",
+		}, []string{"media", "report", "event"})),
 		unusable: media.NewUnusable(r),
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/ratelimit"
 	"adsync/base/store/results"
+	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/media"
 	"adsync/media/wire"
@@ -55,6 +56,9 @@ type Store interface {
 	WriteReport(ctx context.Context, w results.ReportWrite) (results.ReportResult, error)
 	WriteFunds(ctx context.Context, w results.FundWrite) (results.ReportResult, error)
 	WriteObjects(ctx context.Context, w results.ObjectWrite) (int, error)
+	ReadFilePull(ctx context.Context, k task.Key) (pull string, revision int64, err error)
+	WriteFilePull(ctx context.Context, k task.Key, pull string, revision int64) (ok bool, err error)
+	DropFilePull(ctx context.Context, k task.Key) error
 }
 
 // Deps holds what the handlers use.

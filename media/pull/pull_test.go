@@ -134,7 +134,7 @@ type fakeCaller struct{}
 
 func (fakeCaller) For(media.Account) media.CountingAPI { return fakeAPI{} }
 
-type fakeAPI struct{ media.API }
+type fakeAPI struct{ media.FileAPI }
 
 func (fakeAPI) Calls() int { return 2 }
 

@@ -83,8 +83,8 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 		strings.Join(known, ", "))
 }
 
-// reportParts cuts the days of a plan into parts of up to MaxDays days, the most that one query may span. The days
-// are those of the planned moment in the account's zone, so that a late subtask still pulls the planned day.
+// reportParts cuts the days of a plan into parts of up to MaxDays days, the most that one query, or one file, may span.
+// The days are those of the planned moment in the account's zone, so that a late subtask still pulls the planned day.
 func reportParts(plan media.Plan, params reportParams, report media.Report) ([]string, error) {
 	if params.MovingHours > 0 && plan.From == "" {
 		return movingParts(plan, params.MovingHours), nil
@@ -105,11 +105,22 @@ func reportParts(plan media.Plan, params reportParams, report media.Report) ([]s
 		}
 	}
 	var parts []string
-	span := max(report.MaxDays, 1)
-	for ; from <= to; from = from.Add(span) {
-		parts = append(parts, formatDays(from, min(from.Add(span-1), to)))
+	for from <= to {
+		last := min(lastOfPart(report, from, today), to)
+		parts = append(parts, formatDays(from, last))
+		from = last.Add(1)
 	}
 	return parts, nil
+}
+
+// lastOfPart returns the last day of a part that begins with from. No part has days that come as files and others.
+func lastOfPart(report media.Report, from, today day.Day) day.Day {
+	if report.Files != nil {
+		if first := today.Add(-report.Files.PageDays); from < first {
+			return min(from.Add(max(report.Files.MaxDays, 1)-1), first.Add(-1))
+		}
+	}
+	return from.Add(max(report.MaxDays, 1) - 1)
 }
 
 func formatDays(from, to day.Day) string {
@@ -144,6 +155,9 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	}
 	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level,
 		Days: day.Between(from, to), FromHour: fromHour}
+	if p.byFile(report, account, from) {
+		return p.runFiles(ctx, work, account, report, scope)
+	}
 	ctx, claim, _, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err

@@ -403,9 +403,15 @@ func TestPrune_OfRunsLeavesThoseInUse(t *testing.T) {
 			"INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES (8, ?, 7, ?), (8, ?, 7, ?)",
 			ended.ID, sqldb.At(old), young.ID, sqldb.At(storetest.Moment)).Error)
 
+	for _, id := range []int64{ended.ID, open.ID, young.ID} {
+		ok, err := s.WriteFilePull(ctx, task.Key{RunID: id, AccountID: 1, Part: "2026-08-01"}, "{}", 0)
+		require.NoError(t, err)
+		require.True(t, ok)
+	}
+
 	gone, err := s.Pruner(time.Minute).Runs(ctx, storetest.Moment.AddDate(0, 0, -90))
 	require.NoError(t, err)
-	require.EqualValues(t, 5, gone, "two runs, an order, an answer and a tick")
+	require.EqualValues(t, 6, gone, "two runs, an order, an answer, a pull of files and a tick")
 	var runs, ticks []int64
 	require.NoError(t, db.Raw("SELECT id FROM run ORDER BY id").Scan(&runs).Error)
 	require.Equal(t, []int64{open.ID, dead, young.ID}, runs, "open runs, those with dead subtasks, and recent ones stay")
@@ -413,6 +419,7 @@ func TestPrune_OfRunsLeavesThoseInUse(t *testing.T) {
 	require.Equal(t, []int64{open.ID, dead, last.ID, young.ID}, ticks, "the newest tick of a task stays")
 	require.Equal(t, 1, storetest.RowsIn(t, s, "tick_answer"))
 	require.Zero(t, storetest.RowsIn(t, s, "manual_order"))
+	require.Equal(t, 2, storetest.RowsIn(t, s, "file_pull"))
 
 	n, err := s.Pruner(time.Minute).Dead(ctx, storetest.Moment.AddDate(0, 0, -90))
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"adsync/base/task"
 )
 
-// Runs deletes ended runs that were made before a moment, except those with dead subtasks, then their ticks and
-// orders. The newest tick of each task stays.
+// Runs deletes ended runs that were made before a moment, except those with dead subtasks, then their pulls of files,
+// ticks and orders. The newest tick of each task stays.
 func (p *Pruner) Runs(ctx context.Context, before time.Time) (int64, error) {
 	through := task.FirstRunIDAt(before)
 	db := p.s.Data
@@ -23,6 +23,11 @@ func (p *Pruner) Runs(ctx context.Context, before time.Time) (int64, error) {
 		return gone, err
 	}
 	n, err := p.walkRuns(ctx, "manual_order", "run_id", through, true, "taken <> 0")
+	gone += n
+	if err != nil {
+		return gone, err
+	}
+	n, err = p.walkRuns(ctx, "file_pull", "run_id", through, true, "1 = 1")
 	gone += n
 	if err != nil {
 		return gone, err

@@ -4,8 +4,9 @@
 // Most tests use Tulip. It counts money in hundredths, lists ad groups, creatives, images and videos, and splits a
 // report with too many rows by ad group. Orchid counts money in whole units of the currency, nests its figures, and
 // has campaigns above the ad groups. Its list of campaigns has no total and selects no changes. Its list of images has
-// no total either, but it marks the last page, and it selects changes by the day. Both platforms have raw tables as a
-// real one has, which sqldb.EnsureRawTables creates, and read their rows with package wire.
+// no total either, but it marks the last page, and it selects changes by the day. It makes files of the days of its
+// daily reports that are older than 60 days. Both platforms have raw tables as a real one has, which
+// sqldb.EnsureRawTables creates, and read their rows with package wire.
 package invented
 
 import (
@@ -77,8 +78,16 @@ var codes = media.Codes{
 	44:           {Class: media.Quota, Scope: grant.ScopeApp},
 	45:           {Class: media.Invalid, Parks: media.Frozen},
 	46:           {Class: media.Invalid, Parks: media.Revoked},
+	jobExists:    {Class: media.Bug},
+	jobUnknown:   {Class: media.Bug},
 	50:           {Class: media.Transient},
 }
+
+// The codes for jobs: one of the same name exists; there is none with this id.
+const (
+	jobExists  = 47
+	jobUnknown = 48
+)
 
 // unknownField is the code for a request of an unknown field.
 const unknownField = 4009

@@ -67,8 +67,12 @@ func (p Platform) Reports() []media.Report {
 		if level == "account" {
 			days = 30
 		}
-		reports = append(reports, r.described(media.Report{MaxDays: days, LookBack: 365,
-			Table: p.table(r.name, rawtable.DailyRows, r.figures().Columns()...)}))
+		described := r.described(media.Report{MaxDays: days, LookBack: 365,
+			Table: p.table(r.name, rawtable.DailyRows, r.figures().Columns()...)})
+		if p.orchid {
+			described.Files = r.files()
+		}
+		reports = append(reports, described)
 	}
 	for _, level := range levels {
 		r := report{name: "report_hourly", level: level, hourly: true, orchid: p.orchid}
@@ -112,17 +116,14 @@ func (r report) keys() []string {
 	return keys
 }
 
-// values returns the fields of a row's figures. They are next to its keys; Orchid's are in an object.
+// values returns the fields of a row's figures. They are next to its keys; in Orchid's pages they are in an object.
 func (r report) values(raw json.RawMessage) (fields map[string]json.RawMessage, err error) {
-	if !r.orchid {
-		err = json.Unmarshal(raw, &fields)
-		return fields, err
+	err = json.Unmarshal(raw, &fields)
+	if within, ok := fields["figures"]; ok && r.orchid && err == nil {
+		fields = nil
+		err = json.Unmarshal(within, &fields)
 	}
-	var row struct {
-		Figures map[string]json.RawMessage `json:"figures"`
-	}
-	err = json.Unmarshal(raw, &row)
-	return row.Figures, err
+	return fields, err
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
@@ -142,16 +143,21 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 }
 
 func (r report) read(from *wire.Row) media.Row {
+	figures := from
+	if r.orchid {
+		figures = from.In("figures")
+	}
+	return r.readFrom(from, figures)
+}
+
+// readFrom reads a row whose figures are in an object of their own, or in the row itself.
+func (r report) readFrom(from, figures *wire.Row) media.Row {
 	row := media.Row{Day: from.KeyDay("date")}
 	if r.hourly {
 		row.Hour = from.KeyInt("hour", 0, 23)
 	}
 	if r.level != "account" {
 		row.Object = from.Key("id")
-	}
-	figures := from
-	if r.orchid {
-		figures = from.In("figures")
 	}
 	var bad []wire.Fault
 	row.Raw, row.Metrics, bad = r.figures().Read(figures.Fields())
@@ -169,6 +175,10 @@ func (o object) page(ctx context.Context, api media.API, q media.ListQuery, page
 	default:
 		query.Set("modified_since", strconv.FormatInt(q.Since.Unix(), 10))
 	}
+	return o.ask(ctx, api, query, page)
+}
+
+func (o object) ask(ctx context.Context, api media.API, query url.Values, page string) (media.Page, error) {
 	list := media.Numbered{Endpoint: o.level, Size: listSize, NoTotal: o.noTotal, Bare: o.bare, More: o.more}
 	return list.Page(ctx, api, page, query, media.EachRow(o.read))
 }
