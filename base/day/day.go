@@ -82,11 +82,18 @@ func (d Day) Add(n int) Day {
 	return of(t.AddDate(0, 0, n))
 }
 
-// Start returns the first moment of the day in loc.
+// Start returns the first moment of the day in loc. A day that loc skipped begins with the day after it.
 func (d Day) Start(loc *time.Location) time.Time {
 	t, err := time.ParseInLocation(layout, string(d), loc)
 	if err != nil {
 		return time.Time{}
+	}
+	// Where the clock is put forward at midnight, time may return the hour before it. Where it is put back to midnight,
+	// time may return the second midnight.
+	if of(t) < d {
+		_, t = t.ZoneBounds()
+	} else if first := t.Add(-time.Hour); of(first) == d {
+		return first
 	}
 	return t
 }

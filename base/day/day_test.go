@@ -76,6 +76,26 @@ func TestHour_IsNamedAsByClocks(t *testing.T) {
 	}
 }
 
+// Some clocks are put forward or back at midnight, some by half an hour, and some skipped a day.
+func TestStart_IsTheFirstMomentOfTheDay(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Asia/Shanghai", "UTC", "America/Los_Angeles", "America/Santiago", "America/Havana",
+		"America/Asuncion", "America/Sao_Paulo", "Atlantic/Azores", "Asia/Beirut", "Asia/Amman", "Africa/Cairo",
+		"Australia/Lord_Howe", "Pacific/Chatham", "Pacific/Apia"} {
+		loc, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		for d := day.Earliest; d < "2031-01-01"; d = d.Add(1) {
+			start := d.Start(loc)
+			require.Less(t, day.Of(start.Add(-time.Nanosecond), loc), d, name)
+			if name == "Pacific/Apia" && d == "2011-12-30" {
+				require.Equal(t, day.Day("2011-12-31"), day.Of(start, loc), "the day that Samoa skipped")
+				continue
+			}
+			require.Equal(t, d, day.Of(start, loc), name)
+		}
+	}
+}
+
 func TestOf_EqualsTimeFormat(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
