@@ -206,7 +206,11 @@ type Report struct {
 	Overlaps bool
 	// HasHours means that a query can begin in the middle of a day: see ReportQuery.FromHour.
 	HasHours bool
-	Page     func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+	// RepeatsHours is set for an hourly report that has a row for each of the two hours of the same name when an account's
+	// clock is put back. A pull adds them up into one row, whose JSON is a list of both. Any other two rows of one day,
+	// hour and object mean that the pages are not parts of one whole.
+	RepeatsHours bool
+	Page         func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
 	// Files describes the days that come as files; nil if none do.
 	Files *Files
 }

@@ -97,17 +97,35 @@ func fillOf(r media.Report, name string) (results.ColumnFill, bool) {
 			if !strings.Contains(text, name) {
 				return 0, 0, false, nil // most rows from before it was requested
 			}
-			fields, err := r.Values(json.RawMessage(text))
-			if err != nil {
-				return 0, 0, false, fmt.Errorf("read its JSON: %w", err)
+			rows, err := rowsOf(r, text)
+			for _, row := range rows {
+				fields, err := r.Values(row)
+				if err != nil {
+					return 0, 0, false, fmt.Errorf("read its JSON: %w", err)
+				}
+				raw, metrics, bad := figure.Read(fields)
+				if len(bad) > 0 { // An unusable value stays unset, as in a pull.
+					return 0, 0, false, fmt.Errorf("%w: %s", results.ErrUnusableValue, bad[0].Why)
+				}
+				more, has := metrics.Get(index)
+				if !has {
+					return 0, 0, false, nil
+				}
+				part, _ := raw[0].(int64)
+				kept, value = kept+part, value+more
 			}
-			raw, metrics, bad := figure.Read(fields)
-			if len(bad) > 0 { // An unusable value stays unset, as in a pull.
-				return 0, 0, false, fmt.Errorf("%w: %s", results.ErrUnusableValue, bad[0].Why)
-			}
-			kept, _ = raw[0].(int64)
-			value, ok = metrics.Get(index)
-			return kept, value, ok, nil
+			return kept, value, err == nil, err
 		},
 	}, true
+}
+
+// rowsOf returns the platform's rows in a row's JSON. An hour that occurs twice has two: see media.Report.RepeatsHours.
+func rowsOf(r media.Report, text string) (rows []json.RawMessage, err error) {
+	if r.RepeatsHours && strings.HasPrefix(text, "[") {
+		if err := json.Unmarshal([]byte(text), &rows); err != nil {
+			return nil, fmt.Errorf("read its JSON: %w", err)
+		}
+		return rows, nil
+	}
+	return []json.RawMessage{json.RawMessage(text)}, nil
 }

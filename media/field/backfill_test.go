@@ -175,8 +175,25 @@ func TestBackfill_ConvertsMoneyToItsUnit(t *testing.T) {
 	s.write(1, "report_daily", "campaign", d, results.ReportRow{Object: "7",
 		JSON: `{"id":"7","figures":{"paid_1d":"12.30"}}`})
 	s.backfill("paid_1d", d)
-	require.Equal(t, []string{"1 campaign 7: 1230"}, s.column("orchid_report_daily", "paid_1d_fen"))
+	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("orchid_report_daily", "paid_1d_micros"))
 	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
+}
+
+// The JSON of an hour that occurs twice is a list of the platform's two rows.
+func TestBackfill_AddsUpTheRowsOfAnHourThatOccursTwice(t *testing.T) {
+	t.Parallel()
+	s := newPulled(t, invented.NewOrchid())
+	const d = day.Day("2026-11-01")
+	row := func(paid string) string { return `{"id":"7","figures":{` + paid + `}}` }
+	s.write(1, "report_hourly", "campaign", d,
+		results.ReportRow{Object: "7", JSON: row(`"paid_1d":1`)},
+		results.ReportRow{Object: "7", JSON: "[" + row(`"paid_1d":"12.30"`) + "," + row(`"paid_1d":0.7`) + "]"},
+		results.ReportRow{Object: "7", JSON: "[" + row(`"paid_1d":"12.30"`) + "," + row(`"shows":1`) + "]"})
+	s.backfill("paid_1d", d)
+	require.Equal(t, []string{"1 campaign 7: 1000000", "1 campaign 7: 13000000", "1 campaign 7: -"},
+		s.column("report_hourly", "pay_amount_d1"))
+	require.Equal(t, []string{"1 campaign 7: 1000000", "1 campaign 7: 13000000", "1 campaign 7: -"},
+		s.column("orchid_report_hourly", "paid_1d_micros"))
 }
 
 func TestBackfill_RefusesAFigureWithoutAColumnAndSkipsUnusableValues(t *testing.T) {

@@ -402,5 +402,7 @@ func (f *filing) read(ctx context.Context, i int, job media.Job) (fetched, error
 		}
 	}
 	f.count("read")
-	return fetch(ctx, terms{rowsMax: rowsHeld}, func(context.Context, string) (media.Page, error) { return page, nil })
+	of := termsOf(f.api, f.report, piece.query(&f.pull))
+	of.rowsMax = rowsHeld
+	return fetch(ctx, of, func(context.Context, string) (media.Page, error) { return page, nil })
 }

@@ -122,20 +122,22 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 type fetched struct {
 	rows  []media.Row
 	lost  []media.Row  // rows that cannot be used; the platform's total includes them
+	added int          // rows that were added to another one: see media.Report.RepeatsHours
 	apart []wire.Fault // unusable values that belong to no row
 	note  string       // why the pull is not whole; "" when it is, apart from unusable values
 }
 
 // count is the number of rows, usable or not.
-func (f *fetched) count() int { return len(f.rows) + len(f.lost) }
+func (f *fetched) count() int { return len(f.rows) + f.added + len(f.lost) }
 
 // pageFunc fetches a page by its token; "" is the first page.
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
 
 // terms are what fetch must know about a query.
 type terms struct {
-	rowsMax  int    // how many rows the platform returns; 0 is any number
-	currency string // of the platform's own sums
+	rowsMax  int             // how many rows the platform returns; 0 is any number
+	currency string          // of the platform's own sums
+	repeated map[hourOf]bool // hours that have two rows of each object
 }
 
 // fetch reads the pages of a query until they agree: every page has the same total, keys are distinct and as many as
@@ -184,7 +186,7 @@ func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour
 // reads every page.
 func fetchOnce(ctx context.Context, of terms, page pageFunc, all bool) (*paging, error) {
 	f := &paging{terms: of, total: -1, byRows: true, seen: map[rowKey]bool{}, tokens: map[string]bool{},
-		counted: map[string]bool{}, unkeyed: map[string]bool{}}
+		counted: map[string]bool{}, unkeyed: map[string]bool{}, halves: map[rowKey]int{}}
 	for token := ""; f.note == "" || all; {
 		p, err := page(ctx, token)
 		if err != nil {
@@ -220,6 +222,7 @@ type paging struct {
 	fetched
 	terms
 	seen    map[rowKey]bool
+	halves  map[rowKey]int  // places in rows of the first of two rows of an hour that occurs twice
 	tokens  map[string]bool // tokens of the pages read
 	unkeyed map[string]bool // the JSON of unusable rows
 	proof   media.Proof     // as the pages report it
@@ -264,10 +267,15 @@ func (f *paging) take(p media.Page) (isNew bool) {
 		}
 		k := keyOf(row)
 		if f.seen[k] {
-			f.note = fmt.Sprintf("row %s came twice", k)
+			if f.addRepeated(k, row) {
+				isNew = true
+			} else {
+				f.note = fmt.Sprintf("row %s came twice", k)
+			}
 			continue
 		}
 		f.seen[k], isNew = true, true
+		f.noteRepeated(k)
 		f.rows = append(f.rows, row)
 	}
 	f.byRows = f.byRows && p.Counted == nil
@@ -296,6 +304,9 @@ func (f *paging) differs(next *paging) string {
 		if k := keyOf(row); !f.seen[k] {
 			return note + "only the later one has row " + k.String()
 		}
+	}
+	if f.added != next.added {
+		return fmt.Sprintf("%s%d and then %d rows are of hours that occur twice", note, f.added, next.added)
 	}
 	if len(f.lost) != len(next.lost) {
 		return fmt.Sprintf("%s%d and then %d of their rows cannot be used", note, len(f.lost), len(next.lost))
@@ -327,7 +338,7 @@ func (f *paging) judge() {
 		f.note = fmt.Sprintf("%s came of a total of %d", plural.Count(came, "row", "rows"), f.total)
 	}
 	if f.note == "" && f.sums != nil {
-		f.note = difference(slices.Concat(f.rows, f.lost), f.sums, f.currency)
+		f.note = difference(slices.Concat(f.rows, f.lost), f.count(), f.sums, f.currency)
 	}
 }
 

@@ -16,9 +16,14 @@ import (
 // rowsHeld is how many rows one pull of a day may hold in memory. A day with more is refused.
 const rowsHeld = 200_000
 
-// termsOf returns the terms of a report's queries for an account.
-func termsOf(api media.API, report media.Report) terms {
-	return terms{rowsMax: cmp.Or(report.RowsMax, rowsHeld), currency: api.Account().Currency}
+// termsOf returns the terms of a query of a report.
+func termsOf(api media.API, report media.Report, q media.ReportQuery) terms {
+	account := api.Account()
+	of := terms{rowsMax: cmp.Or(report.RowsMax, rowsHeld), currency: account.Currency}
+	if report.RepeatsHours {
+		of.repeated = repeatedHours(day.Between(q.From, q.To), account.Zone)
+	}
+	return of
 }
 
 // overCapError reports a query that has more rows than the platform returns for one.
@@ -81,7 +86,7 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 // fetchDay fetches the query of one day. It fetches parts where the day has more rows than the platform returns for
 // one query.
 func fetchDay(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
-	got, err := fetch(ctx, termsOf(api, report), pagesOf(api, report, q))
+	got, err := fetch(ctx, termsOf(api, report, q), pagesOf(api, report, q))
 	over, isOver := errors.AsType[*overCapError](err)
 	if !isOver {
 		return got, err
@@ -189,7 +194,7 @@ func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
 	for i, o := range objects {
 		q.Within[i] = o.Object
 	}
-	got, err := fetch(ctx, termsOf(p.api, p.report), pagesOf(p.api, p.report, q))
+	got, err := fetch(ctx, termsOf(p.api, p.report, q), pagesOf(p.api, p.report, q))
 	if over, ok := errors.AsType[*overCapError](err); ok {
 		if len(objects) == 1 {
 			return refused(p.report, q, "for the single object "+q.Within[0]+" "+over.Error())
@@ -206,7 +211,7 @@ func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
 	if got.note != "" {
 		p.note = got.note
 	}
-	p.lost, p.apart = append(p.lost, got.lost...), append(p.apart, got.apart...)
+	p.lost, p.apart, p.added = append(p.lost, got.lost...), append(p.apart, got.apart...), p.added+got.added
 	for _, row := range got.rows {
 		k := keyOf(row)
 		if p.seen[k] {

@@ -8,10 +8,10 @@ import (
 	"adsync/media"
 )
 
-// difference describes the first metric whose rows do not add up to the platform's own sum; "" when all do. Money is
-// rounded in every row and in the sum by up to half of the currency's smallest amount, and so much difference is
-// allowed for each. A metric with an unusable figure in any row is left out.
-func difference(rows []media.Row, sums *metric.Values, currency string) string {
+// difference describes the first metric whose rows do not add up to the platform's own sum; "" when all do. count is
+// the number of the platform's rows. Money is rounded in each of them and in the sum by up to half of the currency's
+// smallest amount, and so much difference is allowed. A metric with an unusable figure in any row is left out.
+func difference(rows []media.Row, count int, sums *metric.Values, currency string) string {
 	var own metric.Values
 	unusable := map[string]bool{}
 	for i := range rows {
@@ -27,7 +27,7 @@ func difference(rows []media.Row, sums *metric.Values, currency string) string {
 		}
 		var rounded int64
 		if m.Unit == metric.Micros {
-			rounded = int64(len(rows)+1) * money.Smallest(currency) / 2
+			rounded = int64(count+1) * money.Smallest(currency) / 2
 		}
 		if got, _ := own.Get(i); got < want-rounded || got > want+rounded {
 			return fmt.Sprintf("the rows add up to %d of %s, the platform's own sum is %d", got, m.Name, want)

@@ -247,7 +247,7 @@ func (s *server) rows(hourly bool, r *http.Request) (rows []any) {
 		figures := map[string]any{}
 		for i, f := range s.figures {
 			figures[f.Field] = s.value(d, hour, id, i)
-			if f.Unit == wire.Yuan {
+			if f.Unit == wire.Major {
 				figures[f.Field] = fmt.Sprintf("%.2f", float64(s.value(d, hour, id, i))/100)
 			}
 		}

@@ -1,6 +1,7 @@
 package invented
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -75,7 +76,8 @@ func (p Platform) AccountTable() rawtable.Table {
 	return p.table("account", rawtable.AccountRows, rawtable.Column{Name: "company", Kind: rawtable.Text})
 }
 
-// Accounts implements media.Platform. One answer has all accounts.
+// Accounts implements media.Platform. One answer has all accounts. They are in China unless their rows name a zone and
+// a currency.
 func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	const endpoint = "accounts"
 	data, err := api.Get(ctx, endpoint, nil)
@@ -93,7 +95,8 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 		found = append(found, media.OpenAccount(raw, func(r *wire.Row) media.FoundAccount {
 			name := r.Text("name")
 			return media.FoundAccount{
-				ExternalID: r.KeyNumber("id"), Name: wire.Cut(name), Timezone: "Asia/Shanghai", Currency: "CNY",
+				ExternalID: r.KeyNumber("id"), Name: wire.Cut(name),
+				Timezone: cmp.Or(r.Text("timezone"), "Asia/Shanghai"), Currency: cmp.Or(r.Text("currency"), "CNY"),
 				Raw: []any{wire.Text(r.Text("company"))},
 			}
 		}))

@@ -39,12 +39,12 @@ var tulipFigures = wire.Figures{
 }
 
 var orchidFigures = wire.Figures{
-	{Field: "spend", Metric: "cost", Unit: wire.Yuan},
+	{Field: "spend", Metric: "cost", Unit: wire.Major},
 	{Field: "shows", Metric: "impressions"},
 	{Field: "clicks", Metric: "clicks"},
 	{Field: "signups", Metric: "registrations", Basis: wire.Undocumented},
-	{Field: "paid_1d", Metric: "pay_amount_d1", Unit: wire.Yuan, Basis: wire.ByActivation},
-	{Field: "paid_7d", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 7, Inexact: true},
+	{Field: "paid_1d", Metric: "pay_amount_d1", Unit: wire.Major, Basis: wire.ByActivation},
+	{Field: "paid_7d", Metric: "pay_amount_d7", Unit: wire.Major, Basis: wire.ByActivation, Grows: 7, Inexact: true},
 }
 
 // report is one report of one level.
@@ -87,7 +87,7 @@ func (r report) described(of media.Report) media.Report {
 	of.Name, of.Level, of.Hourly, of.Keys, of.Figures, of.Values, of.Page = r.name, r.level, r.hourly, r.keys(),
 		r.figures(), r.values, r.page
 	if r.orchid {
-		of.HasHours = r.hourly
+		of.HasHours, of.RepeatsHours = r.hourly, r.hourly
 		return of
 	}
 	of.RowsMax = rowsMax
