@@ -61,7 +61,7 @@ func New() platform.Platform {
 		"v1/advertiser/fund/daily_flows": {byEither, k.flows, false},
 		"v1/advertiser/budget/get":       {byPost, k.budget, false},
 		"v1/tool/operation_record/list":  {byPost, k.operations, false},
-		"v1/async_task/create":           {byPost, k.createTask, false},
+		createTask:                       {byPost, k.createTask, false},
 		"v1/async_task/list":             {byPost, k.listTasks, false},
 		"v1/async_task/download":         {byGet, k.download, false},
 	}

@@ -8,11 +8,25 @@ import (
 	"adsync/simulator/night"
 )
 
+const createTask = "v1/async_task/create"
+
 // Night implements platform.Platform.
 func (k *kuaishou) Night() night.Platform {
 	return night.Platform{
 		Media: k.about.Name, HourlyReports: "v1/report/unit_report", DailyReports: "v1/report/unit_report",
 		Ads: "kuaishou_unit", Modified: "update_time",
+		Events: []night.Event{
+			{
+				At: night.LookBack, Name: "asynchronous report failed", What: "created again under another name",
+				Order: map[string]any{"kind": "fail_task", "endpoint": createTask, "count": 1},
+			},
+			{
+				At: night.Lists, Name: "file of a report expired", What: "created again under another name",
+				Order: map[string]any{"kind": "expire_task", "endpoint": createTask, "count": 1},
+			},
+			// Real-time reports have the last week only: an asynchronous report is the only source of the day.
+			{At: night.Reconciling, Kind: night.DayLost, Ago: reportBack + 2},
+		},
 	}
 }
 

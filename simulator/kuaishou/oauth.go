@@ -102,9 +102,10 @@ func (k *kuaishou) approved(c *platform.Call, _ *world.Login) *platform.Failure 
 		}
 	}
 	from, to, _ := c.PageOf(page, size, len(list))
+	c.Code = int(c.Assumed(approvalCode))
 	w := platform.Writer{Bytes: c.Body[:0]}
 	w.Open('{')
-	w.NumberField("code", c.Assumed(approvalCode))
+	w.NumberField("code", int64(c.Code))
 	w.TextField("message", "成功")
 	w.OpenObject("data")
 	w.OpenArray("details")

@@ -40,6 +40,8 @@ type Event struct {
 	// the platform.
 	Name, What string
 	Order      map[string]any
+	// Ago is how many days before the story's midnight the day of DayLost began.
+	Ago int
 	// Field is the figure of MetricRetired.
 	Field string
 	// Gone is the query of CreativesDropped that counts the rows marked as deleted. Its only parameter is our id of the

@@ -38,7 +38,7 @@ func (t *tencent) Night() night.Platform {
 			},
 			{At: night.Opening, Kind: night.AccountOpened},
 			{At: night.Morning, Kind: night.MetricRetired, Field: "reg_pv"},
-			{At: night.Reconciling, Kind: night.DayLost},
+			{At: night.Reconciling, Kind: night.DayLost, Ago: 3},
 		},
 	}
 }

@@ -297,7 +297,7 @@ func rebound(media string) Event {
 
 // hole is a day of an account that our tables lose, together with its coverage. The look-backs have already pulled it
 // and will not pull it again.
-func hole(media string) Event {
+func hole(media string, ago int) Event {
 	return Event{Name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			s := p.store
@@ -305,7 +305,7 @@ func hole(media string) Event {
 			if err != nil {
 				return nil, err
 			}
-			lost := day.Of(p.midnight, simworld.Zone).Add(-3)
+			lost := day.Of(p.midnight, simworld.Zone).Add(-ago)
 			const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
 			const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
 			for _, statement := range []string{"DELETE FROM " + media + "_report_daily" + ofDay, "DELETE FROM report_daily" +

@@ -58,7 +58,7 @@ func ownEvent(media string, e night.Event) Event {
 	case night.MetricRetired:
 		return metricRetired(media, e.Field)
 	case night.DayLost:
-		return hole(media)
+		return hole(media, e.Ago)
 	case night.AccountRebound:
 		return rebound(media)
 	default:
