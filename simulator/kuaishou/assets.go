@@ -35,32 +35,32 @@ type file struct {
 	*world.Asset
 }
 
-var videoFields = []field[file]{
-	{"photo_id", func(w *platform.Writer, x file) { w.Text(x.ID) }},
-	{"photo_name", func(w *platform.Writer, x file) { w.Text(x.Name) }},
-	{"signature", func(w *platform.Writer, x file) { w.Text(x.Signature) }},
+var videoFields = []platform.Field[file]{
+	field("photo_id", func(w *platform.Writer, x file) { w.Text(x.ID) }),
+	field("photo_name", func(w *platform.Writer, x file) { w.Text(x.Name) }),
+	field("signature", func(w *platform.Writer, x file) { w.Text(x.Signature) }),
 	fixed[file]("url", `""`), fixed[file]("cover_url", `""`),
-	{"duration", func(w *platform.Writer, x file) { w.Number(x.Milliseconds) }},
-	{"width", func(w *platform.Writer, x file) { w.Number(x.Width) }},
-	{"height", func(w *platform.Writer, x file) { w.Number(x.Height) }},
+	field("duration", func(w *platform.Writer, x file) { w.Number(x.Milliseconds) }),
+	field("width", func(w *platform.Writer, x file) { w.Number(x.Width) }),
+	field("height", func(w *platform.Writer, x file) { w.Number(x.Height) }),
 	fixed[file]("new_status", "1"), fixed[file]("source", "0"),
-	{"create_time", func(w *platform.Writer, x file) { w.Text(moment(x.c, x.Created)) }},
-	{"upload_time", func(w *platform.Writer, x file) { w.Text(moment(x.c, x.Created)) }},
+	field("create_time", func(w *platform.Writer, x file) { w.Text(moment(x.c, x.Created)) }),
+	field("upload_time", func(w *platform.Writer, x file) { w.Text(moment(x.c, x.Created)) }),
 	fixed[file]("photo_tag", "[]"), fixed[file]("outer_loop_native", "0"),
 }
 
 // imageFields has the time of creation in milliseconds.
-var imageFields = []field[file]{
-	{"image_token", func(w *platform.Writer, x file) { w.Text(x.ID) }},
-	{"pic_id", func(w *platform.Writer, x file) { w.Text(strconv.FormatInt(x.Material, 10)) }},
+var imageFields = []platform.Field[file]{
+	field("image_token", func(w *platform.Writer, x file) { w.Text(x.ID) }),
+	field("pic_id", func(w *platform.Writer, x file) { w.Text(strconv.FormatInt(x.Material, 10)) }),
 	fixed[file]("url", `""`),
-	{"width", func(w *platform.Writer, x file) { w.Number(x.Width) }},
-	{"height", func(w *platform.Writer, x file) { w.Number(x.Height) }},
-	{"size", func(w *platform.Writer, x file) { w.Number(x.Size) }},
+	field("width", func(w *platform.Writer, x file) { w.Number(x.Width) }),
+	field("height", func(w *platform.Writer, x file) { w.Number(x.Height) }),
+	field("size", func(w *platform.Writer, x file) { w.Number(x.Size) }),
 	fixed[file]("format", `"jpg"`),
-	{"signature", func(w *platform.Writer, x file) { w.Text(x.Signature) }},
-	{"pic_type", func(w *platform.Writer, x file) { w.Number(picType(x.Asset)) }},
-	{"create_time", func(w *platform.Writer, x file) { w.Number(x.Created * 1000) }},
+	field("signature", func(w *platform.Writer, x file) { w.Text(x.Signature) }),
+	field("pic_type", func(w *platform.Writer, x file) { w.Number(picType(x.Asset)) }),
+	field("create_time", func(w *platform.Writer, x file) { w.Number(x.Created * 1000) }),
 }
 
 // picTypes are the documents' types of images.
@@ -75,36 +75,20 @@ func picType(x *world.Asset) int64 {
 }
 
 // writeFile writes a file's fields.
-func writeFile(c *platform.Call, w *platform.Writer, fields []field[file], x *world.Asset) {
+func writeFile(c *platform.Call, w *platform.Writer, fields []platform.Field[file], x *world.Asset) {
 	c.CountFile(x)
 	for _, f := range fields {
-		if !c.LeavesOut(w, f.name, x) {
-			w.Key(f.name)
-			f.write(w, file{c, x})
+		if !c.LeavesOut(w, f.Name, x) {
+			w.Key(f.Name)
+			f.Write(w, file{c, x})
 		}
 	}
 }
 
 // chosen reads a condition on ids and returns whether a file fits it.
 func chosen(c *platform.Call, name string) (fits func(id string) bool, _ *platform.Failure) {
-	ids, err := identifiers(c, name)
+	ids, err := params(c).Texts(name, fileIDsMax)
 	return func(id string) bool { return len(ids) == 0 || slices.Contains(ids, id) }, err
-}
-
-// identifiers reads a list of ids, which may be texts or numbers.
-func identifiers(c *platform.Call, name string) ([]string, *platform.Failure) {
-	ids, err := texts(c, name, fileIDsMax)
-	if err == nil {
-		return ids, nil
-	}
-	given, failed := numbers(c, name, fileIDsMax)
-	if failed != nil {
-		return nil, err
-	}
-	for _, n := range given {
-		ids = append(ids, strconv.FormatInt(n, 10))
-	}
-	return ids, nil
 }
 
 func (k *kuaishou) videos(c *platform.Call, l *world.Login) *platform.Failure {
@@ -116,15 +100,15 @@ func (k *kuaishou) videos(c *platform.Call, l *world.Login) *platform.Failure {
 	if err != nil {
 		return err
 	}
-	made, err := readDays(c, "start_date", "end_date")
+	made, err := params(c).Days("start_date", "end_date")
 	if err != nil {
 		return err
 	}
-	changed, err := readDays(c, "update_start_date", "update_end_date")
+	changed, err := params(c).Days("update_start_date", "update_end_date")
 	if err != nil {
 		return err
 	}
-	isNative, err := number(c, "outer_loop_native", 0, 1)
+	isNative, err := params(c).OneOf("outer_loop_native", 0, 1)
 	if err != nil {
 		return err
 	}
@@ -134,7 +118,7 @@ func (k *kuaishou) videos(c *platform.Call, l *world.Login) *platform.Failure {
 	}
 	is := func(name, value string) bool { return c.Query.Get(name) == "" || c.Query.Get(name) == value }
 	list := slices.DeleteFunc(a.Assets(world.AssetVideo, c.Now), func(x world.Asset) bool {
-		return !has(x.ID) || !made.holds(x.Created) || !changed.holds(x.Modified) || !is("signature", x.Signature) ||
+		return !has(x.ID) || !made.Holds(x.Created) || !changed.Holds(x.Modified) || !is("signature", x.Signature) ||
 			!is("photo_name", x.Name) || isNative == 1 || c.Query.Get("photo_user_id") != ""
 	})
 	writePage(k, c, p, list, func(w *platform.Writer, x *world.Asset) { writeFile(c, w, videoFields, x) })
@@ -147,7 +131,7 @@ func (k *kuaishou) videosByID(c *platform.Call, l *world.Login) *platform.Failur
 	if err != nil {
 		return err
 	}
-	ids, err := identifiers(c, "photo_ids")
+	ids, err := params(c).Texts("photo_ids", fileIDsMax)
 	if err != nil {
 		return err
 	}
@@ -174,11 +158,11 @@ func (k *kuaishou) videosByCursor(c *platform.Call, l *world.Login) *platform.Fa
 	if err != nil {
 		return err
 	}
-	after, err := anyNumber(c, "cursor")
+	after, err := params(c).Whole("cursor")
 	if err != nil {
 		return err
 	}
-	size, err := integer(c, "limit", 200, cursorSizeMax)
+	size, err := params(c).Integer("limit", 200, cursorSizeMax)
 	if err != nil {
 		return err
 	}
@@ -208,11 +192,11 @@ func (k *kuaishou) images(c *platform.Call, l *world.Login) *platform.Failure {
 	if err != nil {
 		return err
 	}
-	made, err := readDays(c, "start_date", "end_date")
+	made, err := params(c).Days("start_date", "end_date")
 	if err != nil {
 		return err
 	}
-	types, err := numbers(c, "pic_types", len(picTypes))
+	types, err := params(c).Numbers("pic_types", len(picTypes))
 	if err != nil {
 		return err
 	}
@@ -222,15 +206,15 @@ func (k *kuaishou) images(c *platform.Call, l *world.Login) *platform.Failure {
 		}
 	}
 	var p paging
-	if p.page, err = integer(c, "page", 0, 999_999); err != nil {
+	if p.page, err = params(c).Integer("page", 0, 999_999); err != nil {
 		return err
 	}
-	if p.size, err = integer(c, "page_size", 0, imageSizeMax); err != nil {
+	if p.size, err = params(c).Integer("page_size", 0, imageSizeMax); err != nil {
 		return err
 	}
 	token, signature := c.Query.Get("image_token"), c.Query.Get("signature")
 	list := slices.DeleteFunc(a.Assets(world.AssetImage, c.Now), func(x world.Asset) bool {
-		return !has(x.ID) || !made.holds(x.Created) || token != "" && token != x.ID ||
+		return !has(x.ID) || !made.Holds(x.Created) || token != "" && token != x.ID ||
 			signature != "" && signature != x.Signature || len(types) > 0 && !slices.Contains(types, picType(&x))
 	})
 	writePage(k, c, p, list, func(w *platform.Writer, x *world.Asset) { writeFile(c, w, imageFields, x) })

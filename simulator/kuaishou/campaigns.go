@@ -22,20 +22,18 @@ type campaign struct {
 	*world.Project
 }
 
-func fixed[T any](name, json string) field[T] { return field[T]{name, platform.Fixed[T](json)} }
-
-var campaignFields = []field[campaign]{
-	{"campaign_id", func(w *platform.Writer, x campaign) { w.Number(x.ID) }},
-	{"campaign_name", func(w *platform.Writer, x campaign) { w.Text(x.Name) }},
+var campaignFields = []platform.Field[campaign]{
+	field("campaign_id", func(w *platform.Writer, x campaign) { w.Number(x.ID) }),
+	field("campaign_name", func(w *platform.Writer, x campaign) { w.Text(x.Name) }),
 	fixed[campaign]("campaign_type", "2"), fixed[campaign]("campaign_sub_type", "0"), fixed[campaign]("ad_type", "0"),
-	{"put_status", func(w *platform.Writer, x campaign) { w.Number(putStatus(x.Status)) }},
-	{"status", func(w *platform.Writer, x campaign) { w.Number([...]int64{4, 1, 5}[x.Status]) }},
-	{"day_budget", func(w *platform.Writer, x campaign) { w.Number(li(x.Budget)) }},
+	field("put_status", func(w *platform.Writer, x campaign) { w.Number(putStatus(x.Status)) }),
+	field("status", func(w *platform.Writer, x campaign) { w.Number([...]int64{4, 1, 5}[x.Status]) }),
+	field("day_budget", func(w *platform.Writer, x campaign) { w.Number(li(x.Budget)) }),
 	fixed[campaign]("day_budget_schedule", "[]"), fixed[campaign]("bid_type", "0"),
 	fixed[campaign]("constraint_cpa", "0"), fixed[campaign]("cap_bid", "0"), fixed[campaign]("cap_roi_ratio", "0"),
 	fixed[campaign]("auto_manage", "0"), fixed[campaign]("periodic_delivery_type", "0"),
-	{"create_time", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Created)) }},
-	{"update_time", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Modified)) }},
+	field("create_time", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Created)) }),
+	field("update_time", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Modified)) }),
 }
 
 func (k *kuaishou) campaigns(c *platform.Call, l *world.Login) *platform.Failure {
@@ -49,7 +47,7 @@ func (k *kuaishou) campaigns(c *platform.Call, l *world.Login) *platform.Failure
 	})
 	asText := c.Sim.Traps.Holds(c, trapNumbers)
 	writePage(k, c, p, list, func(w *platform.Writer, x *world.Project) {
-		writeFields(c, w, campaignFields, campaign{c, x}, asText)
+		platform.WriteFields(c, w, campaignFields, campaign{c, x}, asText)
 	})
 	return nil
 }

@@ -39,28 +39,28 @@ func materialType(video *world.Asset) int64 {
 	return 1
 }
 
-var creativeFields = []field[creative]{
-	{"creative_id", func(w *platform.Writer, x creative) { w.Number(x.ID) }},
-	{"creative_name", func(w *platform.Writer, x creative) { w.Text(x.Name) }},
-	{"unit_id", func(w *platform.Writer, x creative) { w.Number(x.Ad.ID) }},
-	{"campaign_id", func(w *platform.Writer, x creative) { w.Number(x.Ad.Project) }},
-	{"creative_material_type", func(w *platform.Writer, x creative) { v := x.video(); w.Number(materialType(&v)) }},
-	{"photo_id", func(w *platform.Writer, x creative) { w.Text(x.video().ID) }},
-	{"photo_md5", func(w *platform.Writer, x creative) { w.Text(x.video().Signature) }},
+var creativeFields = []platform.Field[creative]{
+	field("creative_id", func(w *platform.Writer, x creative) { w.Number(x.ID) }),
+	field("creative_name", func(w *platform.Writer, x creative) { w.Text(x.Name) }),
+	field("unit_id", func(w *platform.Writer, x creative) { w.Number(x.Ad.ID) }),
+	field("campaign_id", func(w *platform.Writer, x creative) { w.Number(x.Ad.Project) }),
+	field("creative_material_type", func(w *platform.Writer, x creative) { v := x.video(); w.Number(materialType(&v)) }),
+	field("photo_id", func(w *platform.Writer, x creative) { w.Text(x.video().ID) }),
+	field("photo_md5", func(w *platform.Writer, x creative) { w.Text(x.video().Signature) }),
 	fixed[creative]("cover_url", `""`),
-	{"image_token", func(w *platform.Writer, x creative) { w.Text(x.cover().ID) }},
-	{"display_info", func(w *platform.Writer, x creative) {
+	field("image_token", func(w *platform.Writer, x creative) { w.Text(x.cover().ID) }),
+	field("display_info", func(w *platform.Writer, x creative) {
 		w.Open('{')
 		w.TextField("action_bar_text", "立即下载")
 		w.TextField("description", x.Name)
 		w.Close('}')
-	}},
+	}),
 	fixed[creative]("click_track_url", `""`), fixed[creative]("impression_url", `""`),
-	{"put_status", func(w *platform.Writer, x creative) { w.Number(putStatus(x.Status)) }},
-	{"status", func(w *platform.Writer, x creative) { w.Number(viewStatus(x.Status)) }},
+	field("put_status", func(w *platform.Writer, x creative) { w.Number(putStatus(x.Status)) }),
+	field("status", func(w *platform.Writer, x creative) { w.Number(viewStatus(x.Status)) }),
 	fixed[creative]("review_detail", `""`),
-	{"create_time", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Created)) }},
-	{"update_time", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Modified)) }},
+	field("create_time", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Created)) }),
+	field("update_time", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Modified)) }),
 }
 
 // creatives lists the custom creatives. The page marks campaign_id as required, and its own sample has none.
@@ -75,7 +75,7 @@ func (k *kuaishou) creatives(c *platform.Call, l *world.Login) *platform.Failure
 	})
 	asText := c.Sim.Traps.Holds(c, trapNumbers)
 	writePage(k, c, p, list, func(w *platform.Writer, x *world.ListedCreative) {
-		writeFields(c, w, creativeFields, creative{c, &a, x}, asText)
+		platform.WriteFields(c, w, creativeFields, creative{c, &a, x}, asText)
 	})
 	return nil
 }
@@ -138,10 +138,10 @@ func photosOf(kind int64) func(o creative) string {
 }
 
 // packageFields are fields of document 2583.
-var packageFields = []field[*pack]{
-	{"unit_id", func(w *platform.Writer, x *pack) { w.Number(x.ad.ID) }},
-	{"package_name", func(w *platform.Writer, x *pack) { w.Text(x.name()) }},
-	{"creatives", func(w *platform.Writer, x *pack) {
+var packageFields = []platform.Field[*pack]{
+	field("unit_id", func(w *platform.Writer, x *pack) { w.Number(x.ad.ID) }),
+	field("package_name", func(w *platform.Writer, x *pack) { w.Text(x.name()) }),
+	field("creatives", func(w *platform.Writer, x *pack) {
 		w.Open('[')
 		for i := range x.shown {
 			w.Open('{')
@@ -150,17 +150,17 @@ var packageFields = []field[*pack]{
 			w.Close('}')
 		}
 		w.Close(']')
-	}},
-	{"vertical_photo_ids", func(w *platform.Writer, x *pack) { x.writeTexts(w, photosOf(1)) }},
-	{"horizontal_photo_ids", func(w *platform.Writer, x *pack) { x.writeTexts(w, photosOf(2)) }},
-	{"cover_image_tokens", func(w *platform.Writer, x *pack) {
+	}),
+	field("vertical_photo_ids", func(w *platform.Writer, x *pack) { x.writeTexts(w, photosOf(1)) }),
+	field("horizontal_photo_ids", func(w *platform.Writer, x *pack) { x.writeTexts(w, photosOf(2)) }),
+	field("cover_image_tokens", func(w *platform.Writer, x *pack) {
 		x.writeTexts(w, func(o creative) string { return o.cover().ID })
-	}},
+	}),
 	fixed[*pack]("captions", `["立即下载"]`), fixed[*pack]("action_bar", `"立即下载"`), fixed[*pack]("click_url", `""`),
-	{"put_status", func(w *platform.Writer, x *pack) { w.Number(putStatus(x.status)) }},
-	{"view_status", func(w *platform.Writer, x *pack) { w.Number(viewStatus(x.status)) }},
-	{"create_time", func(w *platform.Writer, x *pack) { w.Text(moment(x.c, x.ad.Created)) }},
-	{"update_time", func(w *platform.Writer, x *pack) { w.Text(moment(x.c, x.modified)) }},
+	field("put_status", func(w *platform.Writer, x *pack) { w.Number(putStatus(x.status)) }),
+	field("view_status", func(w *platform.Writer, x *pack) { w.Number(viewStatus(x.status)) }),
+	field("create_time", func(w *platform.Writer, x *pack) { w.Text(moment(x.c, x.ad.Created)) }),
+	field("update_time", func(w *platform.Writer, x *pack) { w.Text(moment(x.c, x.modified)) }),
 }
 
 func (k *kuaishou) packages(c *platform.Call, l *world.Login) *platform.Failure {
@@ -172,6 +172,6 @@ func (k *kuaishou) packages(c *platform.Call, l *world.Login) *platform.Failure 
 		return !fits(&listed{id: x.ad.ID, unit: x.ad.ID, name: x.name(), status: x.status, created: x.ad.Created,
 			modified: x.modified})
 	})
-	writePage(k, c, p, list, func(w *platform.Writer, x *pack) { writeFields(c, w, packageFields, x, false) })
+	writePage(k, c, p, list, func(w *platform.Writer, x *pack) { platform.WriteFields(c, w, packageFields, x, false) })
 	return nil
 }

@@ -19,14 +19,14 @@ func sampleCall() *platform.Call {
 }
 
 // named writes some fields of an object.
-func named[T any](fields []field[T], x T, names ...string) string {
+func named[T any](fields []platform.Field[T], x T, names ...string) string {
 	w := &platform.Writer{}
 	w.Open('{')
 	for _, name := range names {
 		for _, f := range fields {
-			if f.name == name {
+			if f.Name == name {
 				w.Key(name)
-				f.write(w, x)
+				f.Write(w, x)
 			}
 		}
 	}

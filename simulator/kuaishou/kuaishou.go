@@ -1,7 +1,6 @@
 package kuaishou
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,7 +20,7 @@ type kuaishou struct {
 	about    *world.Spec
 	routes   map[string]route
 	requests atomic.Uint64
-	tasks    taskStore
+	tasks    platform.Tasks
 }
 
 // route is an endpoint. The documents describe some reads as a GET with a JSON body, and clients are known that send a
@@ -209,69 +208,9 @@ func (k *kuaishou) login(c *platform.Call, token string) (*world.Login, *platfor
 	return l, nil
 }
 
-// integer reads a number from 1 to hi; usual if it is missing. A usual of 0 means that it must be given.
-func integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failure) {
-	text := c.Query.Get(name)
-	if text == "" && usual > 0 {
-		return usual, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > hi {
-		return 0, wrong(c, "%s must be a number from 1 to %d, not %q", name, hi, text)
-	}
-	return n, nil
-}
-
-// number reads one of several numbers; the first of them if it is missing.
-func number(c *platform.Call, name string, allowed ...int64) (int64, *platform.Failure) {
-	text := c.Query.Get(name)
-	if text == "" {
-		return allowed[0], nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || !slices.Contains(allowed, n) {
-		return 0, wrong(c, "%s must be one of %v, not %q", name, allowed, text)
-	}
-	return n, nil
-}
-
-// numbers reads a list of at most most ids. The documents call many lists of numbers lists of strings: it takes both.
-func numbers(c *platform.Call, name string, most int) ([]int64, *platform.Failure) {
-	text := c.Query.Get(name)
-	if text == "" || text == "null" {
-		return nil, nil
-	}
-	var given []json.Number
-	if err := json.Unmarshal([]byte(text), &given); err != nil {
-		return nil, wrong(c, "%s must be a list of numbers", name)
-	}
-	if len(given) > most {
-		return nil, wrong(c, "%s has at most %d numbers", name, most)
-	}
-	var list []int64
-	for _, text := range given {
-		n, err := text.Int64()
-		if err != nil {
-			return nil, wrong(c, "%s must be a list of whole numbers", name)
-		}
-		list = append(list, n)
-	}
-	return list, nil
-}
-
-// texts reads a list of at most most texts.
-func texts(c *platform.Call, name string, most int) (list []string, _ *platform.Failure) {
-	text := c.Query.Get(name)
-	if text == "" || text == "null" {
-		return nil, nil
-	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, wrong(c, "%s must be a list of texts", name)
-	}
-	if len(list) > most {
-		return nil, wrong(c, "%s has at most %d texts", name, most)
-	}
-	return list, nil
+// params reads the call's parameters. The documents call many lists of numbers lists of strings: both are taken.
+func params(c *platform.Call) platform.Params {
+	return platform.Params{Call: c, Code: int(c.Assumed(codeParameter)), Zone: c.Assumed(zoneSeconds)}
 }
 
 // moment returns a time of an object as text.

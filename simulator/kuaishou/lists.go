@@ -2,7 +2,6 @@ package kuaishou
 
 import (
 	"slices"
-	"strconv"
 
 	"adsync/simulator/platform"
 	"adsync/simulator/world"
@@ -39,7 +38,7 @@ func conditions(c *platform.Call, l lister) (fits func(x *listed) bool, _ *platf
 	if err != nil {
 		return nil, err
 	}
-	ids, err := numbers(c, l.ids, l.idsMax)
+	ids, err := params(c).Numbers(l.ids, l.idsMax)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +47,15 @@ func conditions(c *platform.Call, l lister) (fits func(x *listed) bool, _ *platf
 		if c.Query.Get(name) == "" {
 			continue
 		}
-		if own[name], err = anyNumber(c, name); err != nil {
+		if own[name], err = params(c).Whole(name); err != nil {
 			return nil, err
 		}
 	}
-	during, err := readDays(c, "start_date", "end_date")
+	during, err := params(c).Days("start_date", "end_date")
 	if err != nil {
 		return nil, err
 	}
-	by, err := number(c, "time_filter_type", 0, 1)
+	by, err := params(c).OneOf("time_filter_type", 0, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +68,7 @@ func conditions(c *platform.Call, l lister) (fits func(x *listed) bool, _ *platf
 		}
 		return slices.Contains(statuses, x.status) && (len(ids) == 0 || slices.Contains(ids, x.id)) && is(l.id, x.id) &&
 			is("campaign_id", x.campaign) && (l.id == "unit_id" || is("unit_id", x.unit)) &&
-			(name == "" || name == x.name) && during.holds(at)
+			(name == "" || name == x.name) && during.Holds(at)
 	}, nil
 }
 
@@ -77,7 +76,7 @@ func conditions(c *platform.Call, l lister) (fits func(x *listed) bool, _ *platf
 func readStatuses(c *platform.Call, l lister) ([]world.Status, *platform.Failure) {
 	wanted := notDeleted
 	if c.Query.Get("status") != "" {
-		n, err := anyNumber(c, "status")
+		n, err := params(c).Whole("status")
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +86,7 @@ func readStatuses(c *platform.Call, l lister) ([]world.Status, *platform.Failure
 		}
 		wanted = known
 	}
-	given, err := numbers(c, "put_status_list", 3)
+	given, err := params(c).Numbers("put_status_list", 3)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +102,7 @@ func readStatuses(c *platform.Call, l lister) ([]world.Status, *platform.Failure
 	if !l.reviewed {
 		return wanted, nil
 	}
-	reviews, err := numbers(c, "review_status_list", 4)
+	reviews, err := params(c).Numbers("review_status_list", 4)
 	if err != nil {
 		return nil, err
 	}
@@ -118,45 +117,14 @@ func readStatuses(c *platform.Call, l lister) ([]world.Status, *platform.Failure
 	return wanted, nil
 }
 
-func anyNumber(c *platform.Call, name string) (int64, *platform.Failure) {
-	n, err := strconv.ParseInt(c.Query.Get(name), 10, 64)
-	if err != nil {
-		return 0, wrong(c, "%s must be a whole number, not %q", name, c.Query.Get(name))
-	}
-	return n, nil
-}
-
-// days is a condition on a time: from the start of a day to the end of another. The zero value holds always.
-type days struct{ from, to int64 }
-
-func (d days) holds(at int64) bool { return d.to == 0 || d.from <= at && at < d.to }
-
-// readDays reads a condition on days, whose ends are given together.
-func readDays(c *platform.Call, start, end string) (d days, _ *platform.Failure) {
-	first, last := c.Query.Get(start), c.Query.Get(end)
-	if first == "" && last == "" {
-		return d, nil
-	}
-	from, err := world.ParseDay(first)
-	to, err2 := world.ParseDay(last)
-	switch {
-	case err != nil || err2 != nil:
-		return d, wrong(c, "%s and %s are given together, as days like 2026-11-15", start, end)
-	case to < from:
-		return d, wrong(c, "%s is before %s", end, start)
-	}
-	offset := c.Assumed(zoneSeconds)
-	return days{int64(from)*world.DayLength - offset, int64(to+1)*world.DayLength - offset}, nil
-}
-
 // paging is the page that a call requests.
 type paging struct{ page, size int }
 
 func readPage(c *platform.Call, most int) (p paging, err *platform.Failure) {
-	if p.page, err = integer(c, "page", 1, 999_999); err != nil {
+	if p.page, err = params(c).Integer("page", 1, 999_999); err != nil {
 		return p, err
 	}
-	p.size, err = integer(c, "page_size", 20, most)
+	p.size, err = params(c).Integer("page_size", 20, most)
 	return p, err
 }
 
@@ -182,19 +150,10 @@ func writePage[T any](k *kuaishou, c *platform.Call, p paging, list []T, write f
 	k.end(c, &w)
 }
 
-// field is a field of an object, with its name.
-type field[T any] struct {
-	name  string
-	write platform.Write[T]
+func field[T any](name string, write platform.Write[T]) platform.Field[T] {
+	return platform.NewField(name, write)
 }
-
-// writeFields writes all fields of an object.
-func writeFields[T any](c *platform.Call, w *platform.Writer, fields []field[T], x T, asText bool) {
-	for _, f := range fields {
-		w.Key(f.name)
-		w.Value(asText && c.IsNumber(f.name), func() { f.write(w, x) })
-	}
-}
+func fixed[T any](name, json string) platform.Field[T] { return platform.Constant[T](name, json) }
 
 // putStatus is the status that the advertiser has set.
 func putStatus(s world.Status) int64 { return [...]int64{1, 2, 3}[s] }

@@ -87,11 +87,11 @@ func (k *kuaishou) approved(c *platform.Call, _ *world.Login) *platform.Failure 
 	if err != nil || c.Limited() {
 		return err
 	}
-	page, err := integer(c, "page_no", 0, 99_999)
+	page, err := params(c).Integer("page_no", 0, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := integer(c, "page_size", 0, approvedMax)
+	size, err := params(c).Integer("page_size", 0, approvedMax)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package kuaishou
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -26,15 +24,24 @@ const (
 
 // operation is a record of what a user changed.
 type operation struct {
-	at           int64
-	kind, target int64
-	role         int64
-	object       int64
-	name         string
-	changes      []change
+	world.Change
+	role int64
 }
 
-type change struct{ field, was, is string }
+// target is the kind of the changed object.
+func (o *operation) target() int64 {
+	if o.Packed {
+		return targetPackage
+	}
+	return [...]int64{targetCampaign, targetUnit, targetCreative}[o.Kind]
+}
+
+func (o *operation) kind() int64 {
+	if o.IsNew {
+		return operationNew
+	}
+	return operationChange
+}
 
 // operations lists what was changed, the newest first.
 func (k *kuaishou) operations(c *platform.Call, l *world.Login) *platform.Failure {
@@ -42,26 +49,26 @@ func (k *kuaishou) operations(c *platform.Call, l *world.Login) *platform.Failur
 	if err != nil {
 		return err
 	}
-	during, err := readDays(c, "start_date", "end_date")
+	during, err := params(c).Days("start_date", "end_date")
 	if err != nil {
 		return err
 	}
 	oldest := monthsBefore(c.Now)
-	if during.to == 0 {
-		during = days{oldest, c.Now + 1}
+	if during.To == 0 {
+		during = platform.Days{From: oldest, To: c.Now + 1}
 	}
-	if during.from < oldest {
+	if during.From < oldest {
 		return wrong(c, "only the last %d months can be read", monthsKept)
 	}
-	kind, err := number(c, "operation_type", 0, operationNew, operationChange)
+	kind, err := params(c).OneOf("operation_type", 0, operationNew, operationChange)
 	if err != nil {
 		return err
 	}
-	target, err := optional(c, "operation_target")
+	target, err := params(c).Optional("operation_target")
 	if err != nil {
 		return err
 	}
-	role, err := optional(c, "role_type")
+	role, err := params(c).Optional("role_type")
 	if err != nil {
 		return err
 	}
@@ -69,10 +76,14 @@ func (k *kuaishou) operations(c *platform.Call, l *world.Login) *platform.Failur
 	if err != nil {
 		return err
 	}
-	list := slices.DeleteFunc(operationsOf(c, &a, during.from), func(o operation) bool {
-		return !during.holds(o.at) || kind != 0 && kind != o.kind || target != 0 && target != o.target ||
-			role != 0 && role != o.role
-	})
+	var list []operation
+	for _, x := range a.History(c.Now, during.From) {
+		o := operation{x, roleOf(x.Object, x.At)}
+		if during.Holds(o.At) && (kind == 0 || kind == o.kind()) && (target == 0 || target == o.target()) &&
+			(role == 0 || role == o.role) {
+			list = append(list, o)
+		}
+	}
 	writePage(k, c, p, list, func(w *platform.Writer, o *operation) { writeOperation(c, w, o) })
 	return nil
 }
@@ -84,94 +95,30 @@ func monthsBefore(now int64) int64 {
 }
 
 func writeOperation(c *platform.Call, w *platform.Writer, o *operation) {
-	w.TextField("object_id", strconv.FormatInt(o.object, 10))
-	w.NumberField("operation_type", o.kind)
-	w.NumberField("operation_target", o.target)
+	w.TextField("object_id", strconv.FormatInt(o.Object, 10))
+	w.NumberField("operation_type", o.kind())
+	w.NumberField("operation_target", o.target())
 	w.NumberField("role_type", o.role)
-	w.TextField("object_name", o.name)
-	w.TextField("operation_time", moment(c, o.at))
+	w.TextField("object_name", o.Is.Name)
+	w.TextField("operation_time", moment(c, o.At))
 	w.OpenArray("content_log")
-	for _, x := range o.changes {
-		w.Open('{')
-		w.TextField("field_name", x.field)
-		w.TextField("original_data", x.was)
-		w.TextField("update_data", x.is)
-		w.Close('}')
-	}
-	w.Close(']')
-}
-
-// state is what records of an object show.
-type state struct {
-	name        string
-	status      world.Status
-	budget, bid int64
-	changed     int64
-}
-
-// operationsOf lists the operations since a moment, the newest first. An object's states are found backwards, from each
-// change to the one before.
-func operationsOf(c *platform.Call, a *world.Account, since int64) (list []operation) {
-	add := func(target, object, created int64, at func(moment int64) state) {
-		for moment := c.Now; ; {
-			now := at(moment)
-			if now.changed < since || now.changed <= created {
-				break
-			}
-			before := at(now.changed - 1)
-			if changes := changesOf(&before, &now); len(changes) > 0 {
-				list = append(list, operation{now.changed, operationChange, target, roleOf(object, now.changed), object, now.name,
-					changes})
-			}
-			moment = now.changed - 1
-		}
-		if created >= since {
-			first := at(created)
-			list = append(list, operation{created, operationNew, target, roleOf(object, created), object, first.name, nil})
-		}
-	}
-	for i, x := range a.Projects(c.Now) {
-		add(targetCampaign, x.ID, x.Created, func(moment int64) state {
-			x := a.Projects(moment)[i]
-			return state{name: x.Name, budget: x.Budget, changed: x.Modified}
-		})
-	}
-	a.Ads(c.Now, true, func(x world.Ad) {
-		add(targetUnit, x.ID, x.Created, func(moment int64) state {
-			o := x.At(moment)
-			return state{o.Name, o.Status, o.Budget, o.Bid, o.Changed}
-		})
-		target := int64(targetCreative)
-		if x.Packed {
-			target = targetPackage
-		}
-		x.EachCreative(a, c.Now, func(one world.Creative) {
-			add(target, one.ID, one.Created, func(moment int64) state {
-				o := one.At(moment)
-				return state{name: o.Name, status: o.Status, changed: o.Modified}
-			})
-		})
-	})
-	slices.SortStableFunc(list, func(x, y operation) int {
-		return cmp.Or(cmp.Compare(y.at, x.at), cmp.Compare(x.object, y.object))
-	})
-	return list
-}
-
-// changesOf lists the differences between two states of an object. A deletion is a change to 删除 (document 2919).
-func changesOf(was, is *state) (list []change) {
-	add := func(name, was, is string) {
+	change := func(name, was, is string) {
 		if was != is {
-			list = append(list, change{name, was, is})
+			w.Open('{')
+			w.TextField("field_name", name)
+			w.TextField("original_data", was)
+			w.TextField("update_data", is)
+			w.Close('}')
 		}
 	}
 	text := func(fen int64) string { return strconv.FormatInt(li(fen), 10) }
+	// A deletion is a change to 删除 (document 2919).
 	put := func(s world.Status) string { return [...]string{"投放", "暂停", "删除"}[s] }
-	add("name", was.name, is.name)
-	add("day_budget", text(was.budget), text(is.budget))
-	add("cpa_bid", text(was.bid), text(is.bid))
-	add("put_status", put(was.status), put(is.status))
-	return list
+	change("name", o.Was.Name, o.Is.Name)
+	change("day_budget", text(o.Was.Budget), text(o.Is.Budget))
+	change("cpa_bid", text(o.Was.Bid), text(o.Is.Bid))
+	change("put_status", put(o.Was.Status), put(o.Is.Status))
+	w.Close(']')
 }
 
 // roleOf returns who made a change: a user, mostly.

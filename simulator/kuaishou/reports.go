@@ -127,25 +127,25 @@ func (q *query) read() *platform.Failure {
 		return err
 	}
 	for _, name := range q.level.ids {
-		ids, err := numbers(c, name, reportIDsMax)
+		ids, err := params(c).Numbers(name, reportIDsMax)
 		if err != nil {
 			return err
 		}
 		q.ids[name] = ids
 	}
-	kind, err := optional(c, "campaign_type")
+	kind, err := params(c).Optional("campaign_type")
 	if err != nil {
 		return err
 	}
 	q.none = kind != 0 && kind != campaignType
 	if q.level.view == 10 {
-		kind, err := number(c, "unit_type", 0, 7, unitSmart)
+		kind, err := params(c).OneOf("unit_type", 0, 7, unitSmart)
 		if err != nil {
 			return err
 		}
 		q.none = q.none || kind == 7 // all packages of this world are smart creatives
 	}
-	extend, err := texts(c, "extend_info", 1)
+	extend, err := params(c).Texts("extend_info", 1)
 	if err != nil || len(extend) == 1 && extend[0] != "photo" {
 		return wrong(c, `extend_info is ["photo"] or missing`)
 	}
@@ -173,14 +173,6 @@ func (q *query) read() *platform.Failure {
 	return nil
 }
 
-// optional reads a number; 0 if it is missing.
-func optional(c *platform.Call, name string) (int64, *platform.Failure) {
-	if c.Query.Get(name) == "" {
-		return 0, nil
-	}
-	return anyNumber(c, name)
-}
-
 // readShape reads the granularity and the dimensions, which asynchronous reports have too.
 func (q *query) readShape() *platform.Failure {
 	switch text := q.c.Query.Get("temporal_granularity"); text {
@@ -190,7 +182,7 @@ func (q *query) readShape() *platform.Failure {
 	default:
 		return wrong(q.c, "temporal_granularity is DAILY or HOURLY, not %q", text)
 	}
-	dimensions, err := texts(q.c, "report_dims", 2)
+	dimensions, err := params(q.c).Texts("report_dims", 2)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ func TestTraps_AllStrike(t *testing.T) {
 // meet makes calls in a world with a trap, whose clock runs: traps that only time ends are off while it is frozen. It
 // returns how often the trap was met.
 func meet(t *testing.T, name string, now time.Time) int64 {
+	t.Helper()
 	s := newSim(t, 40)
 	a := s.Account(0)
 	s.Order("clock", fields{"now": now, "speed": 1, "frozen": false})

@@ -38,20 +38,20 @@ func unitType(x *world.Ad) int64 {
 // genders are the platform's numbers of genders (document 2572).
 var genders = map[string]int64{"": 0, "FEMALE": 1, "MALE": 2}
 
-var unitFields = []field[unit]{
-	{"unit_id", func(w *platform.Writer, x unit) { w.Number(x.ID) }},
-	{"unit_name", func(w *platform.Writer, x unit) { w.AdName(x.Name) }},
-	{"campaign_id", func(w *platform.Writer, x unit) { w.Number(x.Project) }},
-	{"unit_type", func(w *platform.Writer, x unit) { w.Number(unitType(&x.Ad)) }},
+var unitFields = []platform.Field[unit]{
+	field("unit_id", func(w *platform.Writer, x unit) { w.Number(x.ID) }),
+	field("unit_name", func(w *platform.Writer, x unit) { w.AdName(x.Name) }),
+	field("campaign_id", func(w *platform.Writer, x unit) { w.Number(x.Project) }),
+	field("unit_type", func(w *platform.Writer, x unit) { w.Number(unitType(&x.Ad)) }),
 	fixed[unit]("bid_type", "10"), fixed[unit]("bid", "0"),
-	{"cpa_bid", func(w *platform.Writer, x unit) { w.Number(li(x.Bid)) }},
+	field("cpa_bid", func(w *platform.Writer, x unit) { w.Number(li(x.Bid)) }),
 	fixed[unit]("roi_ratio", "0"), fixed[unit]("ocpx_action_type", "180"), fixed[unit]("deep_conversion_type", "3"),
 	fixed[unit]("deep_conversion_bid", "0"),
-	{"day_budget", func(w *platform.Writer, x unit) { w.Number(li(x.Budget)) }},
+	field("day_budget", func(w *platform.Writer, x unit) { w.Number(li(x.Budget)) }),
 	fixed[unit]("day_budget_schedule", "[]"),
-	{"begin_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Created)[:len(world.DayLayout)]) }},
+	field("begin_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Created)[:len(world.DayLayout)]) }),
 	fixed[unit]("end_time", "null"), fixed[unit]("schedule_time", `"`+strings.Repeat("1", 168)+`"`),
-	{"scene_id", func(w *platform.Writer, x unit) {
+	field("scene_id", func(w *platform.Writer, x unit) {
 		w.Open('[')
 		if x.InUnion() {
 			w.Number(24)
@@ -59,20 +59,20 @@ var unitFields = []field[unit]{
 			w.Number(1)
 		}
 		w.Close(']')
-	}},
-	{"put_status", func(w *platform.Writer, x unit) { w.Number(putStatus(x.Status)) }},
-	{"status", func(w *platform.Writer, x unit) {
+	}),
+	field("put_status", func(w *platform.Writer, x unit) { w.Number(putStatus(x.Status)) }),
+	field("status", func(w *platform.Writer, x unit) {
 		if x.Status == world.StatusActive && x.Falls(trap.UnknownWord) {
 			w.Number(98)
 			return
 		}
 		w.Number([...]int64{20, 15, 10}[x.Status])
-	}},
+	}),
 	fixed[unit]("study_status", "2"), fixed[unit]("compensate_status", "0"), fixed[unit]("app_id", "20210"),
 	fixed[unit]("app_download_type", "0"),
-	{"target", func(w *platform.Writer, x unit) { writeTarget(w, x.Aim.Audience()) }},
-	{"create_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Created)) }},
-	{"update_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Modified)) }},
+	field("target", func(w *platform.Writer, x unit) { writeTarget(w, x.Aim.Audience()) }),
+	field("create_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Created)) }),
+	field("update_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Modified)) }),
 }
 
 // writeTarget writes an audience, by the fields of document 2572.
@@ -103,7 +103,7 @@ func (k *kuaishou) units(c *platform.Call, l *world.Login) *platform.Failure {
 	})
 	asText := c.Sim.Traps.Holds(c, trapNumbers)
 	writePage(k, c, p, list, func(w *platform.Writer, x *world.Object) {
-		writeFields(c, w, unitFields, unit{c, x}, asText)
+		platform.WriteFields(c, w, unitFields, unit{c, x}, asText)
 		c.CountTraits(w, &a, x.Traits)
 	})
 	return nil

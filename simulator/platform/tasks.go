@@ -1,0 +1,123 @@
+package platform
+
+import (
+	"net/url"
+	"slices"
+	"sync"
+
+	"adsync/simulator/world"
+)
+
+// Task is an asynchronous report. Its file has the figures of the moment of its creation.
+type Task struct {
+	ID      int64
+	Name    string
+	Account int64
+	App     string
+	Made    int64
+	Params  url.Values
+	Size    int64 // of its file in bytes; 0 until the file exists
+
+	fate  TaskFate
+	polls int64 // how often a client has read its state
+	gone  bool
+}
+
+// TaskState is the state of an asynchronous report.
+type TaskState int64
+
+// The states.
+const (
+	TaskNew TaskState = iota
+	TaskRuns
+	TaskDone
+	TaskFailed
+)
+
+// TaskRules are a platform's rules for asynchronous reports.
+type TaskRules struct {
+	FirstID int64
+	Polls   int64 // how often the state is read until a task is done
+	Life    int64 // for how many seconds a task and its file are kept
+	ADay    int   // how many an account creates on a day; 0 is any number
+	ByApp   bool  // they are counted by app
+}
+
+// Tasks holds the asynchronous reports of all accounts of a platform, in order of their ids. The zero value is empty.
+// Lock guards the tasks.
+type Tasks struct {
+	sync.Mutex
+
+	last int64
+	list []*Task
+}
+
+// State returns a task's state, which advances with each Poll.
+func (t *Task) State(r TaskRules) TaskState {
+	switch {
+	case t.polls >= r.Polls && t.fate == TaskFails:
+		return TaskFailed
+	case t.polls >= r.Polls:
+		return TaskDone
+	}
+	return min(TaskState(t.polls), TaskRuns)
+}
+
+// Poll returns a task's state and lets it advance.
+func (t *Task) Poll(r TaskRules) TaskState {
+	state := t.State(r)
+	t.polls++
+	return state
+}
+
+// Expires reports whether a fault makes the task's file expire. The task is gone then.
+func (t *Task) Expires() bool {
+	t.gone = t.gone || t.fate == TaskExpires
+	return t.gone
+}
+
+func (t *Task) isOver(r TaskRules, now int64) bool { return t.gone || now >= t.Made+r.Life }
+
+// TaskRefusal is why a task is not created.
+type TaskRefusal int
+
+// The reasons.
+const (
+	TaskCreated TaskRefusal = iota
+	TaskNameTaken
+	TaskTooMany
+)
+
+// Add stores a new task of a call and gives it its id, unless its account has a task with its name or too many.
+func (s *Tasks) Add(c *Call, t *Task, r TaskRules) TaskRefusal {
+	s.Lock()
+	defer s.Unlock()
+	today := world.DayOf(c.Now)
+	s.list = slices.DeleteFunc(s.list, func(x *Task) bool { return x.isOver(r, c.Now) && world.DayOf(x.Made) != today })
+	count := 0
+	for _, x := range s.list {
+		if x.Account == t.Account && x.Name == t.Name {
+			return TaskNameTaken
+		}
+		if (x.Account == t.Account || r.ByApp && x.App == t.App) && world.DayOf(x.Made) == today {
+			count++
+		}
+	}
+	if r.ADay > 0 && count >= r.ADay {
+		return TaskTooMany
+	}
+	s.last = max(s.last+1, r.FirstID)
+	t.ID, t.fate = s.last, c.Sim.Faults.Task(c)
+	s.list = append(s.list, t)
+	return TaskCreated
+}
+
+// Of lists the tasks of an account that are still kept. The caller holds the lock.
+func (s *Tasks) Of(account, now int64, r TaskRules) (list []*Task) {
+	for _, t := range s.list {
+		if t.Account == account && !t.isOver(r, now) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
