@@ -228,6 +228,11 @@ func FuzzRow(f *testing.F) {
 			require.True(t, at.IsZero() || at.Year() >= 1970 && at.Year() <= 9999)
 			_, _, _ = r.Bool(field), r.List(field), r.In(field).Scaled("d", 2)
 			_, _ = r.Seconds(field), r.KeyDay(field)
+			for _, unit := range []wire.Unit{wire.Fen, wire.Li, wire.MilliFen, wire.Yuan, wire.Major} {
+				_ = r.Money(field, unit)
+				kept, _, bad := wire.Figures{{Field: field, Metric: "cost", Unit: unit}}.Read(r.Fields())
+				require.True(t, kept[0] == nil || len(bad) == 0, "a fault leaves the column unset")
+			}
 		}
 		if !r.Lost() {
 			require.True(t, utf8.Valid(r.JSON()))

@@ -206,3 +206,29 @@ func TestAbroad_AnHourThatOccursTwiceIsOneRowWithTheSum(t *testing.T) {
 		require.Equal(t, want, begins[i].UTC().Format("15:04"), "hour %d", i)
 	}
 }
+
+// Objects that changed in both hours of the same name have times in UTC, which differ, next to figures of local days.
+func TestAbroad_TimesOfObjectsAreInUTC(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `{"id":901,"name":"New York","timezone":"America/New_York","currency":"USD"}`)
+	first := day.Day("2026-11-01").Hour(1, w.accounts[1].Zone)
+	for i := range 2 {
+		w.rows["adgroup 901"] = append(w.rows["adgroup 901"], fmt.Sprintf(`{"id":%d,"name":"One","modified_at":%d}`, 41+i,
+			first.Add(time.Duration(i)*time.Hour).Unix()))
+	}
+	w.rows["report_daily 901"] = []string{`{"date":"2026-11-01","figures":{"spend":1}}`}
+	require.NoError(t, w.pull(1, "report_daily", "2026-11-01"))
+	handler, ok := w.handlers.Get("orchid.adgroup")
+	require.True(t, ok)
+	_, err := handler.Run(t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: 1, Part: "full"},
+		Params: json.RawMessage(`{"mode":"full"}`)})
+	require.NoError(t, err)
+	var times []sqldb.Time
+	require.NoError(t, w.Data.Writer(t.Context()).Raw(
+		"SELECT modified_at FROM orchid_adgroup ORDER BY object_id").Scan(&times).Error)
+	require.Len(t, times, 2)
+	require.Equal(t, "2026-11-01T05:00:00Z", times[0].UTC().Format(time.RFC3339))
+	require.Equal(t, "2026-11-01T06:00:00Z", times[1].UTC().Format(time.RFC3339))
+	require.Equal(t, []string{"2026-11-01 America/New_York"},
+		w.query("SELECT SUBSTR(CAST(day AS CHAR), 1, 10), day_zone FROM report_daily"))
+}
