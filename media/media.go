@@ -222,6 +222,8 @@ type ReportQuery struct {
 	FromHour int
 	// Within selects the rows of these objects of the report's Split, and of the objects below them; empty selects all.
 	Within []string
+	// WithinLevel is the number of the Files.Splits that lists the objects in Within, from 1; 0 for the report's Split.
+	WithinLevel int
 	// Extra are fields to request in addition to the report's figures; their values are in the rows' JSON. Without are
 	// figures or extra fields not to request; they are not set in the rows.
 	Extra, Without []string

@@ -62,7 +62,8 @@ type filePiece struct {
 func (f *filePiece) forget() { f.Name, f.ID, f.CreatedAt, f.Unsure = "", "", time.Time{}, false }
 
 func (f *filePiece) query(p *filePull) media.ReportQuery {
-	return media.ReportQuery{From: f.From, To: f.To, Within: f.Within, Extra: p.Extra, Without: p.Without}
+	return media.ReportQuery{From: f.From, To: f.To, Within: f.Within, WithinLevel: f.Level, Extra: p.Extra,
+		Without: p.Without}
 }
 
 // errTaken defers a delivery whose subtask another delivery works on.

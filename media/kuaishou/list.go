@@ -1,0 +1,195 @@
+package kuaishou
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// listPage is how many rows a page of a list holds. The pages of the documents name no greatest size; client libraries
+// use up to 200.
+const listPage = 200
+
+// putStatusDeleted is the put_status of a deleted object.
+const putStatusDeleted = 3
+
+// Lists implements media.Platform. One query has all objects of a level: status -2 includes deleted ones.
+func (Platform) Lists() []media.List {
+	list := func(name, level string, l objects) media.List {
+		described := media.List{
+			Name: name, Level: level, Parent: l.parent, Unlogged: l.unlogged, NoSince: l.since == "", Page: l.page,
+			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: l.columns()},
+		}
+		if l.since != "" {
+			described.SinceZone = china
+		}
+		return described
+	}
+	unitsShown := list("unit", "adgroup", units)
+	unitsShown.Shown = rawtable.Shown{Column: "status", Value: "20"} // valid
+	shows := list("creative", "creative", creatives)
+	shows.MapsAssets = true
+	return []media.List{
+		list("campaign", "campaign", campaigns), unitsShown, shows,
+		list("image", rawtable.AssetImage, images), list("video", rawtable.AssetVideo, videos),
+	}
+}
+
+// column is a typed column of a list's raw table: the field of its name.
+type column struct {
+	name string
+	kind kind
+}
+
+type kind int
+
+const (
+	text   kind = iota
+	id          // of another object, or a code: kept as text
+	number      // a count
+	li          // money
+	moment      // a time
+	millis      // a time in Unix milliseconds
+)
+
+// objects is a list of one level.
+type objects struct {
+	endpoint, key, named, parent string
+	fields                       []column
+	textKey                      bool // the id may be any text
+	size                         int
+	filter                       map[string]any
+	// since and until are the fields that select objects by the day of their last change; "" if there are none.
+	since, until string
+	unlogged     []string
+	deleted      func(r *wire.Row) bool
+	assets       func(r *wire.Row) ([]rawtable.AssetUse, bool)
+}
+
+// changes are the fields that each change of an object changes.
+var changes = []string{"update_time"}
+
+var (
+	// See document 2568.
+	campaigns = objects{
+		endpoint: "gw/dsp/campaign/list", key: "campaign_id", named: "campaign_name", size: listPage,
+		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
+		unlogged: changes,
+		fields: []column{
+			{"campaign_name", text}, {"campaign_type", id}, {"campaign_sub_type", id}, {"ad_type", id}, {"put_status", id},
+			{"status", id}, {"day_budget", li}, {"bid_type", id}, {"constraint_cpa", li}, {"cap_bid", li},
+			{"create_time", moment}, {"update_time", moment},
+		},
+	}
+	// See document 2572.
+	units = objects{
+		endpoint: "gw/dsp/unit/list", key: "unit_id", named: "unit_name", parent: "campaign_id", size: listPage,
+		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
+		unlogged: changes,
+		fields: []column{
+			{"unit_name", text}, {"campaign_id", id}, {"unit_type", id}, {"bid_type", id}, {"bid", li}, {"cpa_bid", li},
+			{"ocpx_action_type", id}, {"deep_conversion_type", id}, {"deep_conversion_bid", li}, {"day_budget", li},
+			{"put_status", id}, {"status", id}, {"study_status", id}, {"create_time", moment}, {"update_time", moment},
+		},
+	}
+	// See document 2582.
+	creatives = objects{
+		endpoint: "gw/dsp/creative/list", key: "creative_id", named: "creative_name", parent: "unit_id", size: listPage,
+		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
+		unlogged: changes,
+		assets:   shownAssets,
+		fields: []column{
+			{"creative_name", text}, {"unit_id", id}, {"campaign_id", id}, {"creative_material_type", id}, {"photo_id", id},
+			{"image_token", text}, {"put_status", id}, {"status", id}, {"review_detail", text}, {"create_time", moment},
+			{"update_time", moment},
+		},
+	}
+)
+
+func putDeleted(r *wire.Row) bool {
+	status := r.Int("put_status")
+	return status.Set && status.Value == putStatusDeleted
+}
+
+func shownAssets(r *wire.Row) (uses []rawtable.AssetUse, more bool) {
+	if video := r.TextID("photo_id"); video != "" {
+		uses = append(uses, rawtable.AssetUse{Kind: rawtable.AssetVideo, ID: string(video)})
+	}
+	if image := r.TextID("image_token"); image != "" {
+		uses = append(uses, rawtable.AssetUse{Kind: rawtable.AssetImage, ID: string(image)})
+	}
+	return uses, false
+}
+
+func (l objects) columns() (columns []rawtable.Column) {
+	for _, f := range l.fields {
+		switch f.kind {
+		case number:
+			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Int})
+		case li:
+			columns = append(columns, wire.Li.Column(f.name))
+		case moment, millis:
+			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Instant})
+		case text, id:
+			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Text})
+		}
+	}
+	return columns
+}
+
+func (l objects) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	body := of(api, l.filter)
+	if !q.Since.IsZero() && l.since != "" {
+		body[l.since], body[l.until] = day.Of(q.Since, china).String(), day.Of(q.Until, china).String()
+	}
+	return media.Numbered{Endpoint: l.endpoint, Size: l.size, Rows: "details", Total: "total_count"}.PostPage(ctx, api,
+		page, body, media.EachRow(l.read))
+}
+
+func (l objects) read(r *wire.Row) media.Row {
+	row := media.Row{Object: l.keyOf(r), Name: wire.Cut(r.Text(l.named)), Modified: r.Time("update_time", readTime)}
+	if l.deleted != nil {
+		row.Deleted = l.deleted(r)
+	}
+	if l.assets != nil {
+		row.Assets, row.MoreAssets = l.assets(r)
+	}
+	for _, f := range l.fields {
+		switch f.kind {
+		case text:
+			row.Raw = append(row.Raw, wire.Text(r.Text(f.name)))
+		case id:
+			row.Raw = append(row.Raw, wire.Text(string(r.TextID(f.name))))
+		case number:
+			row.Raw = append(row.Raw, r.Int(f.name).Column())
+		case li:
+			row.Raw = append(row.Raw, r.Money(f.name, wire.Li))
+		case moment:
+			row.Raw = append(row.Raw, sqldb.At(r.Time(f.name, readTime)))
+		case millis:
+			row.Raw = append(row.Raw, sqldb.At(readMillis(r, f.name)))
+		}
+	}
+	return row
+}
+
+// readMillis returns a time from Unix milliseconds; the zero time when it is not set.
+func readMillis(r *wire.Row, field string) time.Time {
+	n := r.Int(field)
+	if !n.Set || n.Value == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n.Value).UTC()
+}
+
+func (l objects) keyOf(r *wire.Row) string {
+	if l.textKey {
+		return r.TextKey(l.key)
+	}
+	return r.KeyNumber(l.key)
+}

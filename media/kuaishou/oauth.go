@@ -1,0 +1,151 @@
+package kuaishou
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"adsync/base/secret"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// AuthorisePage implements media.Authoriser.
+func (Platform) AuthorisePage() string { return "https://developers.e.kuaishou.com/tools/authorize" }
+
+// Console implements media.Consoler.
+func (Platform) Console() string { return "https://developers.e.kuaishou.com" }
+
+// scopes are the permissions to read accounts, ads and reports. The platform takes them as a JSON array.
+const scopes = `["ad_query","report_service","account_service"]`
+
+// AuthoriseURL implements media.Authoriser.
+func (Platform) AuthoriseURL(page string, ask media.Ask) string {
+	return page + "?" + url.Values{
+		"app_id": {ask.AppID}, "scope": {scopes}, "redirect_uri": {ask.RedirectURI}, "state": {ask.State.Reveal()},
+		"oauth_type": {"advertiser"},
+	}.Encode()
+}
+
+// CodeParameter implements media.Authoriser. A code works for 10 minutes.
+func (Platform) CodeParameter() string { return "auth_code" }
+
+// Exchange implements media.Authoriser (document 3085). The login is the advertiser that agreed. Where the answer does
+// not name it, it is the smallest id among the accounts of the new token.
+func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
+	_ string) (media.Authorisation, error) {
+	data, err := p.askTokens(ctx, transport, "oauth2/authorize/access_token", app, "auth_code", code)
+	if err != nil {
+		return media.Authorisation{}, err
+	}
+	tokens, err := readTokens(data)
+	if err != nil {
+		return media.Authorisation{}, err
+	}
+	a := media.Authorisation{Tokens: tokens, Login: string(wire.Open(data).ID("advertiser_id"))}
+	if a.Login == "" {
+		a.Login, err = p.smallestAccount(ctx, transport, app, tokens)
+	}
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		e.Message += ": the platform returned tokens but not their login: authorise again"
+	}
+	return a, err
+}
+
+func (p Platform) smallestAccount(ctx context.Context, transport media.Transport, app media.App,
+	tokens media.Tokens) (smallest string, err error) {
+	body, err := json.Marshal(map[string]any{"page_no": 1, "page_size": accountsPage})
+	if err != nil {
+		return "", err
+	}
+	if body, err = p.SignApp(body, app, tokens.Access.Reveal()); err != nil {
+		return "", err
+	}
+	data, err := p.post(ctx, transport, accountsEndpoint, body, app.Secret, tokens.Access)
+	if err != nil {
+		return "", err
+	}
+	ids, _, err := readAccounts(data)
+	if err != nil {
+		return "", media.Broken(accountsEndpoint, err)
+	}
+	for _, id := range ids {
+		if smallest == "" || len(id) < len(smallest) || len(id) == len(smallest) && id < smallest {
+			smallest = id
+		}
+	}
+	if smallest == "" {
+		return "", media.Broken(accountsEndpoint, errors.New("the token reaches no account"))
+	}
+	return smallest, nil
+}
+
+// Refresh implements media.Platform (document 3047). Both tokens are new. Whether the old pair still works is not
+// documented: adsync does not count on it.
+func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App,
+	refreshToken string) (media.Tokens, error) {
+	data, err := p.askTokens(ctx, transport, "oauth2/authorize/refresh_token", app, "refresh_token",
+		secret.NewText(refreshToken))
+	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Auth {
+		// One group of codes has the refusals of the refresh token and of the app. Only the text tells them apart: a wrong
+		// app must not end the login.
+		if e.Expired = false; strings.Contains(e.Message, "secret") || strings.Contains(e.Message, "app_id") {
+			e.Class = media.Invalid
+		}
+	}
+	if err != nil {
+		return media.Tokens{}, err
+	}
+	return readTokens(data)
+}
+
+// askTokens calls an endpoint for tokens, with the app's secret and with the code or token to exchange.
+func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App, name string,
+	value secret.Text) (json.RawMessage, error) {
+	// The platform requires the app's id as a number; json.Number keeps its digits.
+	body, err := json.Marshal(map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(),
+		name: value.Reveal()})
+	if err != nil {
+		return nil, &media.Error{Class: media.Invalid, Message: "the app's id is not a number"}
+	}
+	return p.post(ctx, transport, endpoint, body, app.Secret, value)
+}
+
+// post sends a body that holds secrets, which are removed from the error.
+func (p Platform) post(ctx context.Context, transport media.Transport, endpoint string, body []byte,
+	secrets ...secret.Text) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/"+endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	status, header, answer, err := transport.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	data, err := p.Decode(status, header, answer)
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		e.Redact(secrets...)
+	}
+	return data, err
+}
+
+func readTokens(data json.RawMessage) (media.Tokens, error) {
+	answer := wire.Open(data)
+	tokens := media.Tokens{
+		Access:         secret.NewText(answer.Text("access_token")),
+		Refresh:        secret.NewText(answer.Text("refresh_token")),
+		AccessExpires:  cmp.Or(answer.Seconds("access_token_expires_in"), answer.Seconds("expires_in")),
+		RefreshExpires: answer.Seconds("refresh_token_expires_in"),
+	}
+	if tokens.Access.IsZero() || tokens.Refresh.IsZero() {
+		return media.Tokens{}, &media.Error{Class: media.Transient,
+			Message: "the answer to a call for tokens holds no pair of tokens"}
+	}
+	return tokens, nil
+}
