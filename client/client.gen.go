@@ -404,6 +404,12 @@ type Change struct {
 	Field  string    `json:"field"`
 	Before string    `json:"before,omitempty,omitzero"`
 	After  string    `json:"after,omitempty,omitzero"`
+
+	// ChangedAt When the object was changed, by the platform's log of operations. Left out for a difference.
+	ChangedAt time.Time `json:"changed_at,omitempty,omitzero"`
+
+	// ChangedBy Who changed it, by that log.
+	ChangedBy string `json:"changed_by,omitempty,omitzero"`
 }
 
 // CodeRequest defines model for CodeRequest.
@@ -2173,7 +2179,7 @@ func (c *Client) BindAccount(ctx context.Context, media Media, externalID Extern
 	return call[Rebinding](ctx, c, "POST", at("/api/v1/accounts/{media}/{external_id}/bindings", media, externalID), nil, request)
 }
 
-// ListChanges: Changes that pulls found in an account's configuration.
+// ListChanges: Changes of an account's configuration, as pulls or the platform's log of operations show them.
 func (c *Client) ListChanges(ctx context.Context, media Media, externalID ExternalID, params ListChangesParams) (AccountChanges, error) {
 	return call[AccountChanges](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}/changes", media, externalID), params, nil)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"adsync/base/store/settings"
 	"adsync/media"
@@ -120,7 +121,21 @@ func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 				params{"level": r.Level, "days": days, "skip": lookBackDays(r)}))
 		}
 	}
-	return append(tasks, fundTasks(p.Funds(), minutes, task)...)
+	return slices.Concat(tasks, fundTasks(p.Funds(), minutes, task), operationTasks(p, minutes, task))
+}
+
+// operationTasks pull the platform's log of operations, if it has one. Entries may be shown late.
+func operationTasks(p media.Platform, minutes spread,
+	task func(suffix, handler, cron, lane, scope string, params any) settings.NewTask) []settings.NewTask {
+	log, has := media.OperationsOf(p)
+	if !has {
+		return nil
+	}
+	name, days := media.OperationsName, min(7, log.LookBack+1)
+	return []settings.NewTask{
+		task(name, name, minutes.every(30), "normal", "active", map[string]any{"days": min(2, days)}),
+		task(name+".look_back", name, "50 4 * * *", "offline", nightly, map[string]any{"days": days}),
+	}
 }
 
 // fundTasks pull the money of accounts: of active ones every half hour, of all once a day, and the days' cash flow

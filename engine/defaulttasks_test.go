@@ -94,6 +94,9 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	}
 	require.NotContains(t, crons, "orchid.campaign.changes", "Orchid cannot select changed campaigns")
 	require.JSONEq(t, `{"mode":"full"}`, params["orchid.campaign.active"])
+	require.JSONEq(t, `{"days":2}`, params["orchid.operations"])
+	require.JSONEq(t, `{"days":7}`, params["orchid.operations.look_back"])
+	require.NotContains(t, crons, "tulip.operations", "Tulip has no log of operations")
 	const moving = "moving_hours"
 	require.JSONEq(t, `{"level":"account","days":1,"moving_hours":3}`, params["orchid.report_hourly.account"])
 	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"],

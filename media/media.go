@@ -281,6 +281,7 @@ type Row struct {
 	Assets []rawtable.AssetUse
 	// MoreAssets means that Assets may lack some, as the id of one is unusable: none is treated as removed.
 	MoreAssets bool
+	Operation  *Operation // entries of a log of operations only
 	// Faults are the unusable values. They are not set in the row.
 	Faults []wire.Fault
 	// Lost means that a key is unusable, so that the row's object is unknown. The row is counted and not written.

@@ -57,13 +57,13 @@ func TestChanges_AreATableForPeople(t *testing.T) {
 	t.Parallel()
 	stdout, asked := printedFor(t, `{"from": "2026-11-15", "to": "2026-11-21", "next": "x", "changes": [
   {"seen_at": "2026-11-21T10:20:04.11Z", "level": "adgroup", "object": "9", "field": "daily_budget",
-  "before": "500000", "after": "800000"},
+  "before": "500000", "after": "800000", "changed_at": "2026-11-21T10:05:00Z", "changed_by": "Li"},
   {"seen_at": "2026-11-20T10:20:04.11Z", "level": "adgroup", "object": "9", "field": "@created", "after": "\"new\""}]}`,
 		"changes", "tulip/2001", "--object", "9", "--limit", "2")
 	require.Equal(t, "/api/v1/accounts/tulip/2001/changes?limit=2&object=9", asked)
-	require.Equal(t, `SEEN                  LEVEL    OBJECT  FIELD         BEFORE  AFTER
-2026-11-21T10:20:04Z  adgroup  9       daily_budget  500000  800000
-2026-11-20T10:20:04Z  adgroup  9       @created      -       "new"
+	require.Equal(t, `SEEN                  LEVEL    OBJECT  FIELD         BEFORE  AFTER   CHANGED               BY
+2026-11-21T10:20:04Z  adgroup  9       daily_budget  500000  800000  2026-11-21T10:05:00Z  Li
+2026-11-20T10:20:04Z  adgroup  9       @created      -       "new"   -                     -
 There are more.
 `, stdout)
 	stdout, _ = printedFor(t, `{"from": "2026-11-15", "to": "2026-11-21", "changes": [], "next": ""}`, "changes",

@@ -48,6 +48,9 @@ type Server struct {
 	// Flow returns the cash flow of an account's published days, as fund_daily must hold it.
 	Flow func(t *testing.T, account string, from, to day.Day) []Flow
 
+	// Operations returns the entries of an account's log of operations, in any order; nil if the platform has none.
+	Operations func(t *testing.T, account string, from, to day.Day) []Operation
+
 	// Expire makes the access token expire.
 	Expire func(t *testing.T)
 	// OverLimit makes the server refuse the next call for a limit.
@@ -88,6 +91,7 @@ func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Se
 		"a report begins at an hour if it has hours":          testHours,
 		"balances equal the truth":                            testBalances,
 		"daily cash flows equal the truth":                    testFlows,
+		"the log of operations equals the truth":              testOperations,
 		"unknown fields change nothing":                       testUnknownFields,
 		"an unusable value affects at most its row":           testUnusable,
 		"rows without fields are counted and lost":            testEmptyRows,

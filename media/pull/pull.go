@@ -56,6 +56,7 @@ type Store interface {
 	WriteReport(ctx context.Context, w results.ReportWrite) (results.ReportResult, error)
 	WriteFunds(ctx context.Context, w results.FundWrite) (results.ReportResult, error)
 	WriteObjects(ctx context.Context, w results.ObjectWrite) (int, error)
+	WriteOperations(ctx context.Context, w results.OperationWrite) (results.ReportResult, error)
 	ReadFilePull(ctx context.Context, k task.Key) (pull string, revision int64, err error)
 	WriteFilePull(ctx context.Context, k task.Key, pull string, revision int64) (ok bool, err error)
 	DropFilePull(ctx context.Context, k task.Key) error
@@ -92,7 +93,7 @@ type puller struct {
 }
 
 // Handlers returns a platform's handlers: one per list, one per report name (its levels are values of the param
-// "level"), one for balances and one for the daily cash flow.
+// "level"), one for balances, one for the daily cash flow and one for the log of operations.
 func Handlers(platform media.Platform, deps Deps) []media.Handler {
 	p := &puller{
 		Deps: deps, platform: platform, metrics: newMetrics(deps.Registerer), causes: telemetry.NewCauseLog(deps.Logger),
@@ -114,6 +115,9 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 	}
 	for _, name := range names {
 		handlers = append(handlers, p.reportHandler(name, byName[name]))
+	}
+	if log, has := media.OperationsOf(platform); has {
+		handlers = append(handlers, p.operationsHandler(log))
 	}
 	return append(handlers, p.fundHandlers(platform.Funds())...)
 }

@@ -77,7 +77,7 @@ func (a *changeRoutes) listChanges(
 	shown := make([]client.Change, len(rows))
 	for i, r := range rows {
 		shown[i] = client.Change{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before,
-			After: r.After}
+			After: r.After, ChangedAt: r.ChangedAt, ChangedBy: r.By}
 	}
 	return client.AccountChanges{Account: describeAccount(account), From: string(from), To: string(to), Changes: shown,
 		Next: next}, nil

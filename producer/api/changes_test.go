@@ -23,6 +23,8 @@ type change struct {
 	SeenAt               string `json:"seen_at"`
 	Level, Object, Field string
 	Before, After        string
+	ChangedAt            string `json:"changed_at"`
+	ChangedBy            string `json:"changed_by"`
 }
 
 func (b *bench) changes(path string) (rows []change, next string) {
@@ -70,6 +72,13 @@ func TestChanges_AreListedTheNewestFirst(t *testing.T) {
 		}
 	}
 	require.Equal(t, all, paged)
+
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec(
+		"UPDATE config_change SET changed_at = ?, changed_by = 'Li' WHERE account_id = ? AND object_id = '8'",
+		sqldb.At(now.Add(-time.Hour)), account).Error)
+	rows, _ = b.changes(path + "?object=8")
+	require.Equal(t, []change{{SeenAt: "2026-11-21T10:29:00Z", Level: "adgroup", Object: "8", Field: "@created",
+		After: `"new"`, ChangedAt: "2026-11-21T09:30:00Z", ChangedBy: "Li"}}, rows, "from a log of operations")
 
 	require.Equal(t, []fieldError{{Field: "after", Detail: `"x" is refused: want the value of next in the page before`}},
 		b.refused(http.MethodGet, path+"?after=x", ""))

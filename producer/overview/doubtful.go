@@ -119,7 +119,7 @@ func (l *doubtfulItems) taskThatPulls(k doubtful) string {
 	}
 	name := k.media + "." + k.report
 	switch k.report {
-	case media.FundDailyName, media.BalanceName:
+	case media.FundDailyName, media.BalanceName, media.OperationsName:
 		return name
 	case "report_daily", "report_hourly":
 		return name + "." + k.level

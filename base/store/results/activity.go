@@ -44,7 +44,7 @@ func (s Results) Activities(ctx context.Context, ids []int64, days []day.Day, si
 		func() error { return s.readWhole(ctx, ids, days, found) },
 		func() error { return s.readEverPulled(ctx, found) },
 		func() error { return s.readModified(ctx, ids, until, lists, found) },
-		func() error { return s.readChanged(ctx, ids, since, found) },
+		func() error { return s.readChanged(ctx, ids, since, until, found) },
 	} {
 		if err := read(); err != nil {
 			return nil, fmt.Errorf("read the activity of %s: %w", plural.Count(len(ids), "account", "accounts"), err)
@@ -122,14 +122,15 @@ func (s Results) readModified(ctx context.Context, ids []int64, until time.Time,
 	return err
 }
 
-// readChanged reads changes that moved no modification time. A field that appears in all objects at once comes from
-// the platform or from us, and is no activity.
-func (s Results) readChanged(ctx context.Context, ids []int64, since time.Time, into map[int64]*Activity) error {
+// readChanged reads changes that moved no modification time, and those of the platform's log of operations. A field
+// that appears in all objects at once comes from the platform or from us, and is no activity.
+func (s Results) readChanged(ctx context.Context, ids []int64, since, until time.Time,
+	into map[int64]*Activity) error {
 	var newest []struct{ AccountID, Version int64 }
 	err := s.Data.Writer(ctx).Raw(
 		"SELECT account_id, MAX(version) AS version FROM config_change WHERE account_id IN ? AND version >= ?"+
-			" AND (field = ? OR before_value <> '') GROUP BY account_id", ids, since.UnixMicro(),
-		FieldCreated).Scan(&newest).Error
+			" AND version <= ? AND (field = ? OR before_value <> '' OR operation <> '') GROUP BY account_id", ids,
+		since.UnixMicro(), until.UnixMicro(), FieldCreated).Scan(&newest).Error
 	for _, n := range newest {
 		if at := time.UnixMicro(n.Version).UTC(); at.After(into[n.AccountID].Changed) {
 			into[n.AccountID].Changed = at

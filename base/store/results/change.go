@@ -24,15 +24,19 @@ const (
 // changeValueMax is how many characters of a value are kept.
 const changeValueMax = 4000
 
-// ConfigChange is a change of one field of a configuration object since the pull before.
+// ConfigChange is a change of one field of a configuration object: a difference since the pull before, or a part of an
+// entry of the platform's log of operations.
 type ConfigChange struct {
-	Version int64     // of the pull
-	SeenAt  time.Time // when it was written; the change was made after the pull before
+	Version int64     // of the pull, or the time of the entry
+	SeenAt  time.Time // when it was written; a difference was made after the pull before
 	Level   string
 	Object  string
 	Field   string // a field of the platform's row, FieldCreated or FieldDeleted
 	// Before and After are the platform's JSON, cut where it is long; "" where the field did not exist.
 	Before, After string
+	// ChangedAt is when the object was changed at the platform, and By who changed it; both are empty for a difference.
+	ChangedAt time.Time
+	By        string
 }
 
 // fieldMax is the width of the columns that hold a platform's name of a field.
@@ -150,13 +154,13 @@ func shortest(number string) string {
 // ChangeFilter chooses among the changes of an account; empty fields choose all.
 type ChangeFilter struct {
 	AccountID int64
-	From, To  time.Time // pulled from, and before
+	From, To  time.Time // pulled, or made by the log of operations, from and before
 	Level     string
 	Object    string
 	Field     string
 }
 
-// ConfigChanges returns changes, those of the newest pull first; those of one pull by level, object and field in
+// ConfigChanges returns changes, those of the newest version first; those of one version by level, object and field in
 // descending order. after is the last one of the page before; its zero value is the first page.
 func (s Results) ConfigChanges(
 	ctx context.Context, f ChangeFilter, after ConfigChange, limit int,
@@ -182,12 +186,13 @@ func (s Results) ConfigChanges(
 		and("(version, level, object_id, field) < (?, ?, ?, ?)", after.Version, after.Level, after.Object, after.Field)
 	}
 	query := s.Data.Reader(ctx).Raw(
-		"SELECT version, seen_at, level, object_id, field, before_value, after_value FROM config_change WHERE "+where+
+		"SELECT version, seen_at, level, object_id, field, before_value, after_value, changed_at, changed_by"+
+			" FROM config_change WHERE "+where+
 			" ORDER BY version DESC, level DESC, object_id DESC, field DESC LIMIT ?", append(args, limit)...)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, c *ConfigChange) error {
-		var seen sqldb.Time
-		err := rows.Scan(&c.Version, &seen, &c.Level, &c.Object, &c.Field, &c.Before, &c.After)
-		c.SeenAt = seen.Time
+		var seen, changed sqldb.Time
+		err := rows.Scan(&c.Version, &seen, &c.Level, &c.Object, &c.Field, &c.Before, &c.After, &changed, &c.By)
+		c.SeenAt, c.ChangedAt = seen.Time, changed.Time
 		return err
 	})
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/base/store/results"
 	"adsync/base/store/storetest"
@@ -114,4 +116,47 @@ func TestConfigChanges_PagesReturnEachOnce(t *testing.T) {
 		}
 		require.Equal(t, all, paged)
 	}
+}
+
+// Entries of a log of operations are listed by their own time, among the differences that pulls saw.
+func TestConfigChanges_HaveTheEntriesOfALogOfOperations(t *testing.T) {
+	t.Parallel()
+	s := storetest.NewResults(t)
+	now, err := s.Data.Now(t.Context())
+	require.NoError(t, err)
+	today := day.Of(now, time.UTC)
+	made := now.Add(-time.Minute).Truncate(time.Second)
+	entry := results.Operation{Day: today, ID: "e1", At: made, By: "Li", Kind: "update", Level: "adgroup", Object: "1",
+		Fields: []results.FieldChange{{Name: "budget", Before: "5", After: "6"}}}
+	write := func(entries ...results.Operation) int {
+		claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "tulip", Report: "operations",
+			Level: "account", Days: []day.Day{today}}, uuid.NewString(), 1)
+		require.NoError(t, err)
+		result, err := s.WriteOperations(t.Context(), results.OperationWrite{Claim: claim, Whole: true, Operations: entries})
+		require.NoError(t, err)
+		return result.Written
+	}
+	pullObjects(t, s, true, rowOf("1", "one", `{"budget": 5}`))
+	pullObjects(t, s, false, rowOf("1", "one", `{"budget": 6}`))
+	other := entry
+	other.ID, other.Fields, other.Level, other.Object, other.At = "e2", nil, "account", "", made.Add(time.Hour)
+	require.Equal(t, 1, write(entry))
+	require.Equal(t, 1, write(entry, other), "an entry is added once")
+	require.Zero(t, write(other))
+
+	all, err := s.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 7}, results.ConfigChange{}, 100)
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	require.Equal(t, []string{results.FieldOperation, "budget", "budget"},
+		[]string{all[0].Field, all[1].Field, all[2].Field}, "the newest first: the platform's clock may be ahead")
+	require.Equal(t, []string{"Li", "", "Li"}, []string{all[0].By, all[1].By, all[2].By})
+	require.True(t, all[1].ChangedAt.IsZero(), "of a difference only the pull's time is known")
+	require.Equal(t, made.UTC(), all[2].ChangedAt.UTC())
+	require.Equal(t, "6", all[2].After)
+
+	// Accounts whose objects a person changed are active. An entry of the future does not count.
+	found, err := s.Activities(t.Context(), []int64{7}, nil, now.AddDate(0, 0, -1), now.Add(30*time.Minute), nil)
+	require.NoError(t, err)
+	require.False(t, found[7].Changed.IsZero())
+	require.True(t, found[7].Changed.Before(now.Add(30*time.Minute)))
 }

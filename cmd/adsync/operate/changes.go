@@ -14,7 +14,8 @@ func newChanges(a *settings.Source) *cobra.Command {
 		Use:   "changes MEDIA/ACCOUNT",
 		Short: "Lists what changed in an account's configuration",
 		Long: `Lists the differences between each pull of the configuration and the one before, the newest first; without
---from and --to, those of the last week. Values are the platform's, in its units.`,
+--from and --to, those of the last week. Values are the platform's, in its units. Where the platform has a log of
+operations, its entries are listed too: they have the time of the change, and who made it.`,
 		Example: `  adsync changes {media}/20000001 --field daily_budget
   adsync changes {media}/1700000000000001 --object 7300000000000000001 --from 2026-11-01`,
 		Args: usage.Account,

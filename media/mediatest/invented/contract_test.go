@@ -100,6 +100,9 @@ func serve(t *testing.T, p media.Platform) *mediatest.Server {
 			}
 			return flows
 		},
+		Operations: func(_ *testing.T, account string, from, to day.Day) []mediatest.Operation {
+			return operations(account, from, to)
+		},
 		Expire: func(*testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -126,6 +129,19 @@ func objects(list, account string) []mediatest.Object {
 			ID: strconv.Itoa(n + 100), Name: fmt.Sprint(list, n), Modified: time.Unix(1795000000+int64(n)*3600, 0).UTC(),
 			Deleted: n%7 == 3,
 		})
+	}
+	return all
+}
+
+// operations returns an account's log: two entries a day, the first at midnight.
+func operations(account string, from, to day.Day) (all []mediatest.Operation) {
+	for _, d := range day.Between(from, to) {
+		start := d.Start(shanghai).UTC()
+		all = append(all, mediatest.Operation{ID: account + "-" + d.String(), Operation: media.Operation{At: start,
+			By: "Li", Kind: "update", Level: "adgroup", Object: "101",
+			Fields: []media.FieldChange{{Name: "bid_cents", Before: "20", After: "30"}, {Name: "name", After: `"new"`}}}})
+		all = append(all, mediatest.Operation{ID: account + "-" + d.String() + "-b", Operation: media.Operation{
+			At: start.Add(24*time.Hour - time.Second), By: "the platform", Kind: "freeze", Level: "account"}})
 	}
 	return all
 }
@@ -215,6 +231,25 @@ func (s *server) answer(r *http.Request) (code int, data any) {
 		var rows []any
 		for _, d := range day.Between(from, to) {
 			rows = append(rows, map[string]any{"type": "cash", "date": d, "paid": s.value(d, 0, "", 0)})
+		}
+		return 0, page(rows, r)
+	case "operations":
+		var rows []any
+		for _, o := range operations(q.Get("account"), from, to) {
+			changes := []any{}
+			for _, f := range o.Fields {
+				change := map[string]any{"field": f.Name, "after": json.RawMessage(f.After)}
+				if f.Before != "" {
+					change["before"] = json.RawMessage(f.Before)
+				}
+				changes = append(changes, change)
+			}
+			row := map[string]any{"id": o.ID, "time": o.At.Unix(), "by": o.By, "action": o.Kind, "level": o.Level,
+				"changes": changes}
+			if o.Object != "" {
+				row["object"] = o.Object
+			}
+			rows = append(rows, row)
 		}
 		return 0, page(rows, r)
 	case "report_daily", "report_hourly":

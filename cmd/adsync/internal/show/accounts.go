@@ -124,6 +124,8 @@ var changes = columns[client.Change]{
 	{"FIELD", func(c *client.Change) any { return c.Field }},
 	{"BEFORE", func(c *client.Change) any { return c.Before }},
 	{"AFTER", func(c *client.Change) any { return c.After }},
+	{"CHANGED", func(c *client.Change) any { return c.ChangedAt }},
+	{"BY", func(c *client.Change) any { return c.ChangedBy }},
 }
 
 // Coverage prints which days of an account were pulled whole; with missing, only those that were not.
