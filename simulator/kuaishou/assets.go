@@ -86,55 +86,29 @@ func writeFile(c *platform.Call, w *platform.Writer, fields []platform.Field[fil
 }
 
 // chosen reads a condition on ids and returns whether a file fits it.
-func chosen(c *platform.Call, name string) (fits func(id string) bool, _ *platform.Failure) {
-	ids, err := params(c).Texts(name, fileIDsMax)
-	return func(id string) bool { return len(ids) == 0 || slices.Contains(ids, id) }, err
+func chosen(p *platform.Params, name string) (fits func(id string) bool) {
+	ids := p.Texts(name, fileIDsMax)
+	return func(id string) bool { return len(ids) == 0 || slices.Contains(ids, id) }
 }
 
-func (k *kuaishou) videos(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	has, err := chosen(c, "photo_ids")
-	if err != nil {
-		return err
-	}
-	made, err := params(c).Days("start_date", "end_date")
-	if err != nil {
-		return err
-	}
-	changed, err := params(c).Days("update_start_date", "update_end_date")
-	if err != nil {
-		return err
-	}
-	isNative, err := params(c).OneOf("outer_loop_native", 0, 1)
-	if err != nil {
-		return err
-	}
-	p, err := readPage(c, videoSizeMax)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) videos(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	has := chosen(p, "photo_ids")
+	made, changed := p.Days("start_date", "end_date"), p.Days("update_start_date", "update_end_date")
+	isNative := p.OneOf("outer_loop_native", 0, 1)
 	is := func(name, value string) bool { return c.Query.Get(name) == "" || c.Query.Get(name) == value }
 	list := slices.DeleteFunc(a.Assets(world.AssetVideo, c.Now), func(x world.Asset) bool {
 		return !has(x.ID) || !made.Holds(x.Created) || !changed.Holds(x.Modified) || !is("signature", x.Signature) ||
 			!is("photo_name", x.Name) || isNative == 1 || c.Query.Get("photo_user_id") != ""
 	})
-	writePage(k, c, p, list, func(w *platform.Writer, x *world.Asset) { writeFile(c, w, videoFields, x) })
+	writePage(k, c, readPage(p, videoSizeMax), list, func(w *platform.Writer, x *world.Asset) {
+		writeFile(c, w, videoFields, x)
+	})
 	return nil
 }
 
 // videosByID answers v1/file/ad/video/get, whose data is an array.
-func (k *kuaishou) videosByID(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	ids, err := params(c).Texts("photo_ids", fileIDsMax)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) videosByID(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	ids := p.Texts("photo_ids", fileIDsMax)
 	if len(ids) == 0 {
 		return wrong(c, "photo_ids is missing")
 	}
@@ -153,19 +127,8 @@ func (k *kuaishou) videosByID(c *platform.Call, l *world.Login) *platform.Failur
 }
 
 // videosByCursor lists videos after a cursor, which is the largest that was seen; 0 is the first.
-func (k *kuaishou) videosByCursor(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	after, err := params(c).Whole("cursor")
-	if err != nil {
-		return err
-	}
-	size, err := params(c).Integer("limit", 200, cursorSizeMax)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) videosByCursor(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	after, size := p.Whole("cursor"), p.Integer("limit", 200, cursorSizeMax)
 	list := a.Assets(world.AssetVideo, c.Now)
 	from := int(min(max(after, 0), int64(len(list))))
 	w := begin(c)
@@ -183,50 +146,21 @@ func (k *kuaishou) videosByCursor(c *platform.Call, l *world.Login) *platform.Fa
 	return nil
 }
 
-func (k *kuaishou) images(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	has, err := chosen(c, "image_tokens")
-	if err != nil {
-		return err
-	}
-	made, err := params(c).Days("start_date", "end_date")
-	if err != nil {
-		return err
-	}
-	types, err := params(c).Numbers("pic_types", len(picTypes))
-	if err != nil {
-		return err
-	}
-	for _, n := range types {
-		if !slices.Contains(picTypes, n) {
-			return wrong(c, "pic_types has %v, not %d", picTypes, n)
-		}
-	}
-	var p paging
-	if p.page, err = params(c).Integer("page", 0, 999_999); err != nil {
-		return err
-	}
-	if p.size, err = params(c).Integer("page_size", 0, imageSizeMax); err != nil {
-		return err
-	}
+func (k *kuaishou) images(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	has, made := chosen(p, "image_tokens"), p.Days("start_date", "end_date")
+	types := p.NumbersOf("pic_types", picTypes...)
+	at := paging{p.Integer("page", 0, 999_999), p.Integer("page_size", 0, imageSizeMax), p}
 	token, signature := c.Query.Get("image_token"), c.Query.Get("signature")
 	list := slices.DeleteFunc(a.Assets(world.AssetImage, c.Now), func(x world.Asset) bool {
 		return !has(x.ID) || !made.Holds(x.Created) || token != "" && token != x.ID ||
 			signature != "" && signature != x.Signature || len(types) > 0 && !slices.Contains(types, picType(&x))
 	})
-	writePage(k, c, p, list, func(w *platform.Writer, x *world.Asset) { writeFile(c, w, imageFields, x) })
+	writePage(k, c, at, list, func(w *platform.Writer, x *world.Asset) { writeFile(c, w, imageFields, x) })
 	return nil
 }
 
 // image answers v1/file/ad/image/get with one image.
-func (k *kuaishou) image(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) image(c *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
 	list := a.Assets(world.AssetImage, c.Now)
 	at := slices.IndexFunc(list, func(x world.Asset) bool { return x.ID == c.Query.Get("image_token") })
 	if at < 0 {

@@ -61,7 +61,7 @@ func refusal(c *platform.Call, code, format string, args ...any) *platform.Failu
 
 // wrong returns a failure for a parameter.
 func wrong(c *platform.Call, format string, args ...any) *platform.Failure {
-	return params(c).Wrong(format, args...)
+	return refusal(c, codeParameter, format, args...)
 }
 
 // account returns the account that a call names, if its login reaches it.

@@ -36,17 +36,14 @@ var campaignFields = []platform.Field[campaign]{
 	field("update_time", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Modified)) }),
 }
 
-func (k *kuaishou) campaigns(c *platform.Call, l *world.Login) *platform.Failure {
-	a, p, fits, err := k.listOf(c, l, campaignLister)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) campaigns(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	fits, at := listOf(p, campaignLister)
 	list := slices.DeleteFunc(a.Projects(c.Now), func(x world.Project) bool {
 		return !fits(&listed{id: x.ID, campaign: x.ID, name: x.Name, status: x.Status, created: x.Created,
 			modified: x.Modified})
 	})
 	asText := c.Sim.Traps.Holds(c, trapNumbers)
-	writePage(k, c, p, list, func(w *platform.Writer, x *world.Project) {
+	writePage(k, c, at, list, func(w *platform.Writer, x *world.Project) {
 		platform.WriteFields(c, w, campaignFields, campaign{c, x}, asText)
 	})
 	return nil

@@ -64,18 +64,15 @@ var creativeFields = []platform.Field[creative]{
 }
 
 // creatives lists the custom creatives. The page marks campaign_id as required, and its own sample has none.
-func (k *kuaishou) creatives(c *platform.Call, l *world.Login) *platform.Failure {
-	a, p, fits, err := k.listOf(c, l, creativeLister)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) creatives(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	fits, at := listOf(p, creativeLister)
 	list := slices.DeleteFunc(a.Creatives(c.Now), func(x world.ListedCreative) bool {
 		return x.Ad.Packed || !fits(&listed{id: x.ID, campaign: x.Ad.Project, unit: x.Ad.ID, name: x.Name, status: x.Status,
 			created: x.Created, modified: x.Modified})
 	})
 	asText := c.Sim.Traps.Holds(c, trapNumbers)
-	writePage(k, c, p, list, func(w *platform.Writer, x *world.ListedCreative) {
-		platform.WriteFields(c, w, creativeFields, creative{c, &a, x}, asText)
+	writePage(k, c, at, list, func(w *platform.Writer, x *world.ListedCreative) {
+		platform.WriteFields(c, w, creativeFields, creative{c, a, x}, asText)
 	})
 	return nil
 }
@@ -163,15 +160,12 @@ var packageFields = []platform.Field[*pack]{
 	field("update_time", func(w *platform.Writer, x *pack) { w.Text(moment(x.c, x.modified)) }),
 }
 
-func (k *kuaishou) packages(c *platform.Call, l *world.Login) *platform.Failure {
-	a, p, fits, err := k.listOf(c, l, packageLister)
-	if err != nil {
-		return err
-	}
-	list := slices.DeleteFunc(packagesOf(c, &a), func(x pack) bool {
+func (k *kuaishou) packages(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	fits, at := listOf(p, packageLister)
+	list := slices.DeleteFunc(packagesOf(c, a), func(x pack) bool {
 		return !fits(&listed{id: x.ad.ID, unit: x.ad.ID, name: x.name(), status: x.status, created: x.ad.Created,
 			modified: x.modified})
 	})
-	writePage(k, c, p, list, func(w *platform.Writer, x *pack) { platform.WriteFields(c, w, packageFields, x, false) })
+	writePage(k, c, at, list, func(w *platform.Writer, x *pack) { platform.WriteFields(c, w, packageFields, x, false) })
 	return nil
 }

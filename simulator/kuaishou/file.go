@@ -16,7 +16,7 @@ const byteOrderMark = "\xEF\xBB\xBF"
 
 // file returns the file of a task. The documents do not state its format: it is assumed to be a table with the names of
 // real-time reports.
-func (t task) file(c *platform.Call, a world.Account) []byte {
+func (t task) file(c *platform.Call, a *world.Account) []byte {
 	q, err := t.query(c, a)
 	if err != nil {
 		return nil // the same parameters were read when the task was created

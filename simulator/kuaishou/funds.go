@@ -14,13 +14,9 @@ const flowsMax = 500
 func yuan(w *platform.Writer, name string, fen int64) { w.Key(name); w.Hundredths(fen) }
 
 // fund answers v1/advertiser/fund/get: all money, in yuan.
-func (k *kuaishou) fund(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) fund(c *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
 	w := begin(c)
-	writeFund(&w, c.View.FundNow(&a).Balance)
+	writeFund(&w, c.View.FundNow(a).Balance)
 	k.end(c, &w)
 	return nil
 }
@@ -37,11 +33,7 @@ func writeFund(w *platform.Writer, f world.Funds) {
 }
 
 // flows answers v1/advertiser/fund/daily_flows: a row for each published day, in yuan. Without days it is today.
-func (k *kuaishou) flows(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) flows(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
 	days := [2]int{a.Calendar.DayOf(c.Now), a.Calendar.DayOf(c.Now)}
 	for i, name := range []string{"start_date", "end_date"} {
 		text := c.Query.Get(name)
@@ -56,13 +48,8 @@ func (k *kuaishou) flows(c *platform.Call, l *world.Login) *platform.Failure {
 	if days[1] < days[0] {
 		return wrong(c, "end_date is before start_date")
 	}
-	p, err := readPage(c, flowsMax)
-	if err != nil {
-		return err
-	}
-	writePage(k, c, p, c.View.FundDays(&a, days[0], days[1]), func(w *platform.Writer, d *world.FundDay) {
-		writeFlow(w, a.ID, d)
-	})
+	list := c.View.FundDays(a, days[0], days[1])
+	writePage(k, c, readPage(p, flowsMax), list, func(w *platform.Writer, d *world.FundDay) { writeFlow(w, a.ID, d) })
 	return nil
 }
 
@@ -84,12 +71,8 @@ func writeFlow(w *platform.Writer, account int64, d *world.FundDay) {
 }
 
 // budget answers v1/advertiser/budget/get, in li. Some accounts have no limit, some one for each day of the week.
-func (k *kuaishou) budget(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	day, week := accountBudget(&a)
+func (k *kuaishou) budget(c *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
+	day, week := accountBudget(a)
 	w := begin(c)
 	writeBudget(&w, day, week)
 	k.end(c, &w)

@@ -1,6 +1,7 @@
 package kuaishou
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -27,8 +28,8 @@ type kuaishou struct {
 // query or a POST instead: those endpoints take all three.
 type route struct {
 	methods []string
-	serve   func(c *platform.Call, l *world.Login) *platform.Failure
-	open    bool // needs no token in the header
+	serve   func(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure
+	open    bool // needs no token in the header, and names no account
 }
 
 const prefix = "/rest/openapi/"
@@ -64,8 +65,8 @@ func New() platform.Platform {
 		"v1/async_task/list":             {byPost, k.listTasks, false},
 		"v1/async_task/download":         {byGet, k.download, false},
 	}
-	for path := range levels {
-		k.routes[path] = route{byPost, k.report(path), false}
+	for path, l := range levels {
+		k.routes[path] = route{byPost, k.report(l), false}
 	}
 	return k
 }
@@ -134,14 +135,21 @@ func (k *kuaishou) serve(c *platform.Call, r route) *platform.Failure {
 	if c.Request.Method == http.MethodPost && c.Request.URL.RawQuery != "" {
 		return wrong(c, "the parameters of a POST are in its JSON body, not in the query")
 	}
+	p := params(c)
 	if r.open {
-		return r.serve(c, nil)
+		err := r.serve(c, nil, p)
+		return cmp.Or(err, p.Failure)
 	}
 	l, err := k.login(c, c.Request.Header.Get("Access-Token"))
 	if err != nil || c.Limited() {
 		return err
 	}
-	return r.serve(c, l)
+	a, err := k.account(c, l)
+	if err != nil {
+		return err
+	}
+	err = r.serve(c, &a, p)
+	return cmp.Or(err, p.Failure)
 }
 
 func head(c *platform.Call) { c.Header.Set("Content-Type", "application/json") }
@@ -209,8 +217,8 @@ func (k *kuaishou) login(c *platform.Call, token string) (*world.Login, *platfor
 }
 
 // params reads the call's parameters. The documents call many lists of numbers lists of strings: both are taken.
-func params(c *platform.Call) platform.Params {
-	return platform.Params{Call: c, Code: int(c.Assumed(codeParameter)), Zone: c.Assumed(zoneSeconds)}
+func params(c *platform.Call) *platform.Params {
+	return &platform.Params{Call: c, Code: int(c.Assumed(codeParameter)), Zone: c.Assumed(zoneSeconds)}
 }
 
 // moment returns a time of an object as text.

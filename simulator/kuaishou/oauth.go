@@ -23,7 +23,7 @@ func (k *kuaishou) app(c *platform.Call) (int, *platform.Failure) {
 	return app, nil
 }
 
-func (k *kuaishou) exchange(c *platform.Call, _ *world.Login) *platform.Failure {
+func (k *kuaishou) exchange(c *platform.Call, _ *world.Account, _ *platform.Params) *platform.Failure {
 	app, err := k.app(c)
 	if err != nil || c.Limited() {
 		return err
@@ -40,7 +40,7 @@ func (k *kuaishou) exchange(c *platform.Call, _ *world.Login) *platform.Failure 
 }
 
 // refresh issues a new pair.
-func (k *kuaishou) refresh(c *platform.Call, _ *world.Login) *platform.Failure {
+func (k *kuaishou) refresh(c *platform.Call, _ *world.Account, _ *platform.Params) *platform.Failure {
 	app, err := k.app(c)
 	if err != nil || c.Limited() {
 		return err
@@ -79,7 +79,7 @@ func (k *kuaishou) writeTokens(c *platform.Call, t world.Tokens, l *world.Login)
 
 // approved lists the accounts that a login has authorised. The access token is in the body. The list has no total: only
 // an empty page ends it.
-func (k *kuaishou) approved(c *platform.Call, _ *world.Login) *platform.Failure {
+func (k *kuaishou) approved(c *platform.Call, _ *world.Account, p *platform.Params) *platform.Failure {
 	if _, err := k.app(c); err != nil {
 		return err
 	}
@@ -87,14 +87,7 @@ func (k *kuaishou) approved(c *platform.Call, _ *world.Login) *platform.Failure 
 	if err != nil || c.Limited() {
 		return err
 	}
-	page, err := params(c).Integer("page_no", 0, 99_999)
-	if err != nil {
-		return err
-	}
-	size, err := params(c).Integer("page_size", 0, approvedMax)
-	if err != nil {
-		return err
-	}
+	page, size := p.Integer("page_no", 0, 99_999), p.Integer("page_size", 0, approvedMax)
 	var list []int64
 	for i := l.First; i < l.Last; i++ {
 		if a := c.Sim.World.Account(k.about, i); c.Sim.World.Closed(&a) != world.LifeRevoked {
@@ -120,11 +113,7 @@ func (k *kuaishou) approved(c *platform.Call, _ *world.Login) *platform.Failure 
 	return nil
 }
 
-func (k *kuaishou) info(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) info(c *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
 	w := begin(c)
 	w.Open('{')
 	w.NumberField("user_id", 1_500_000_000+int64(a.Index))

@@ -44,38 +44,16 @@ func (o *operation) kind() int64 {
 }
 
 // operations lists what was changed, the newest first.
-func (k *kuaishou) operations(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	during, err := params(c).Days("start_date", "end_date")
-	if err != nil {
-		return err
-	}
-	oldest := monthsBefore(c.Now)
+func (k *kuaishou) operations(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	during, oldest := p.Days("start_date", "end_date"), monthsBefore(c.Now)
 	if during.To == 0 {
 		during = platform.Days{From: oldest, To: c.Now + 1}
 	}
 	if during.From < oldest {
 		return wrong(c, "only the last %d months can be read", monthsKept)
 	}
-	kind, err := params(c).OneOf("operation_type", 0, operationNew, operationChange)
-	if err != nil {
-		return err
-	}
-	target, err := params(c).Optional("operation_target")
-	if err != nil {
-		return err
-	}
-	role, err := params(c).Optional("role_type")
-	if err != nil {
-		return err
-	}
-	p, err := readPage(c, operationsMax)
-	if err != nil {
-		return err
-	}
+	kind := p.OneOf("operation_type", 0, operationNew, operationChange)
+	target, role := p.Optional("operation_target"), p.Optional("role_type")
 	var list []operation
 	for _, x := range a.History(c.Now, during.From) {
 		o := operation{x, roleOf(x.Object, x.At)}
@@ -84,7 +62,7 @@ func (k *kuaishou) operations(c *platform.Call, l *world.Login) *platform.Failur
 			list = append(list, o)
 		}
 	}
-	writePage(k, c, p, list, func(w *platform.Writer, o *operation) { writeOperation(c, w, o) })
+	writePage(k, c, readPage(p, operationsMax), list, func(w *platform.Writer, o *operation) { writeOperation(c, w, o) })
 	return nil
 }
 

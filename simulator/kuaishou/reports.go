@@ -73,7 +73,8 @@ const (
 // query is the parameters of a report.
 type query struct {
 	c        *platform.Call
-	account  world.Account
+	params   *platform.Params
+	account  *world.Account
 	level    *level
 	by       platform.Grouping
 	scope    world.Scope
@@ -88,68 +89,48 @@ type query struct {
 }
 
 // report returns the handler of a level's real-time report.
-func (k *kuaishou) report(path string) func(c *platform.Call, l *world.Login) *platform.Failure {
-	return func(c *platform.Call, l *world.Login) *platform.Failure {
-		a, err := k.account(c, l)
-		if err != nil {
-			return err
-		}
-		q := newQuery(c, a, levels[path])
-		if err := q.read(); err != nil {
-			return err
-		}
-		p, err := readPage(c, reportSizeMax)
-		if err != nil {
+func (k *kuaishou) report(l *level) func(*platform.Call, *world.Account, *platform.Params) *platform.Failure {
+	return func(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+		q := newQuery(p, a, l)
+		if err := q.read(); err != nil || p.Failure != nil {
 			return err
 		}
 		c.View.Now -= c.Assumed(reportDelay)
-		rows := q.rows(c.Rows)
-		writePage(k, c, p, rows, func(w *platform.Writer, r *world.Row) {
+		writePage(k, c, readPage(p, reportSizeMax), q.rows(c.Rows), func(w *platform.Writer, r *world.Row) {
 			q.write(w, r)
-			c.CountTraits(w, &q.account, nil)
+			c.CountTraits(w, a, nil)
 		})
 		c.CountSilence(&q.silence)
 		return nil
 	}
 }
 
-func newQuery(c *platform.Call, a world.Account, l *level) *query {
-	q := &query{c: c, account: a, level: l, by: l.by, scope: world.Scope{Level: l.scope}, ids: map[string][]int64{},
-		columns: columnsOf(c), silence: a.Silence()}
+func newQuery(p *platform.Params, a *world.Account, l *level) *query {
+	q := &query{c: p.Call, params: p, account: a, level: l, by: l.by, scope: world.Scope{Level: l.scope},
+		ids:     map[string][]int64{},
+		columns: columnsOf(p.Call), silence: a.Silence()}
 	q.by.Day = true
 	return q
 }
 
 // read reads the parameters of a real-time report.
 func (q *query) read() *platform.Failure {
-	c := q.c
-	if err := q.readShape(); err != nil {
-		return err
-	}
+	c, p := q.c, q.params
+	q.readShape()
 	for _, name := range q.level.ids {
-		ids, err := params(c).Numbers(name, reportIDsMax)
-		if err != nil {
-			return err
-		}
-		q.ids[name] = ids
+		q.ids[name] = p.Numbers(name, reportIDsMax)
 	}
-	kind, err := params(c).Optional("campaign_type")
-	if err != nil {
-		return err
-	}
+	kind := p.Optional("campaign_type")
 	q.none = kind != 0 && kind != campaignType
-	if q.level.view == 10 {
-		kind, err := params(c).OneOf("unit_type", 0, 7, unitSmart)
-		if err != nil {
-			return err
-		}
-		q.none = q.none || kind == 7 // all packages of this world are smart creatives
+	if q.level.view == 10 { // all packages of this world are smart creatives
+		q.none = q.none || p.OneOf("unit_type", 0, 7, unitSmart) == 7
 	}
-	extend, err := params(c).Texts("extend_info", 1)
-	if err != nil || len(extend) == 1 && extend[0] != "photo" {
+	extend := p.Texts("extend_info", 1)
+	if len(extend) == 1 && extend[0] != "photo" {
 		return wrong(c, `extend_info is ["photo"] or missing`)
 	}
 	q.photos = q.level.view == 10 || q.level.view == 4 && len(extend) == 1
+	var err *platform.Failure
 	if c.Query.Get("start_date_min") != "" || c.Query.Get("end_date_min") != "" {
 		err = q.readMinutes()
 	} else {
@@ -174,29 +155,15 @@ func (q *query) read() *platform.Failure {
 }
 
 // readShape reads the granularity and the dimensions, which asynchronous reports have too.
-func (q *query) readShape() *platform.Failure {
-	switch text := q.c.Query.Get("temporal_granularity"); text {
-	case "", "DAILY":
-	case "HOURLY":
+func (q *query) readShape() {
+	if q.params.TextOf("temporal_granularity", "DAILY", "HOURLY") == "HOURLY" {
 		q.scope.Hourly, q.by.Hour = true, true
-	default:
-		return wrong(q.c, "temporal_granularity is DAILY or HOURLY, not %q", text)
 	}
-	dimensions, err := params(q.c).Texts("report_dims", 2)
-	if err != nil {
-		return err
+	// All rows of this world are of the same scene.
+	if slices.Contains(q.params.TextsOf("report_dims", "adScene", "placementType"), "placementType") {
+		q.by.Union = true
+		q.scope.Level = max(q.scope.Level, world.LevelAd)
 	}
-	for _, name := range dimensions {
-		switch name {
-		case "adScene": // all rows of this world are of the same scene
-		case "placementType":
-			q.by.Union = true
-			q.scope.Level = max(q.scope.Level, world.LevelAd)
-		default:
-			return wrong(q.c, "report_dims has adScene and placementType, not %q", name)
-		}
-	}
-	return nil
 }
 
 func (q *query) readDays() *platform.Failure {
@@ -227,7 +194,7 @@ func (q *query) rows(of func(a *world.Account, s world.Scope) []world.Row) []wor
 	if q.none || q.scope.To < q.scope.From {
 		return nil
 	}
-	rows := slices.DeleteFunc(of(&q.account, q.scope), func(r world.Row) bool { return !q.fits(&r) })
+	rows := slices.DeleteFunc(of(q.account, q.scope), func(r world.Row) bool { return !q.fits(&r) })
 	return q.withZeros(q.by.Apply(rows, q.scope.Level))
 }
 
@@ -328,7 +295,7 @@ func creativeKeys(q *query, r *world.Row) []value {
 	list = append(list, numberValue("creative_id", r.Object), textValue("creative_name", x.Name),
 		numberValue("status", putStatus(x.Status)))
 	if q.photos {
-		assets := x.Assets(&q.account)
+		assets := x.Assets(q.account)
 		photo := textValue("photo_id", assets[0].ID)
 		if !r.Ad.Packed {
 			photo = numberValue("photo_id", assets[0].Material)

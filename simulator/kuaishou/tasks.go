@@ -3,6 +3,7 @@ package kuaishou
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,11 +39,7 @@ var views = func() map[int64]*level {
 }()
 
 // createTask starts an asynchronous report. Its name is the account's only one.
-func (k *kuaishou) createTask(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
+func (k *kuaishou) createTask(c *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
 	name := c.Query.Get("task_name")
 	if n := utf8.RuneCountInString(name); n < 1 || n > taskNameMax {
 		return wrong(c, "task_name has 1 to %d characters", taskNameMax)
@@ -92,31 +89,24 @@ func taskParams(c *platform.Call) (url.Values, *platform.Failure) {
 }
 
 // query returns the query of a task's file.
-func (t task) query(c *platform.Call, a world.Account) (*query, *platform.Failure) {
+func (t task) query(c *platform.Call, a *world.Account) (*query, *platform.Failure) {
 	// The parameters of the report are the call's here.
 	inner := &platform.Call{Sim: c.Sim, Platform: c.Platform, Spec: c.Spec, Query: t.Params, Now: t.Made, View: c.View,
 		Endpoint: c.Endpoint}
 	inner.View.Now = t.Made
-	view, err := params(inner).Whole("view_type")
-	if err != nil {
-		return nil, err
+	p := params(inner)
+	view := p.OneOf("view_type", append([]int64{0}, slices.Sorted(maps.Keys(views))...)...)
+	if view == 0 {
+		return nil, cmp.Or(p.Failure, wrong(c, "view_type is missing"))
 	}
-	l, known := views[view]
-	if !known {
-		return nil, wrong(c, "view_type %d is unknown", view)
-	}
-	q := newQuery(inner, a, cmp.Or(l, &level{}))
+	l := views[view]
+	q := newQuery(p, a, cmp.Or(l, &level{}))
 	q.none = l == nil
-	if err := q.readShape(); err != nil {
+	q.readShape()
+	if err := cmp.Or(q.readDays(), t.checkDays(c, q), t.readConditions(q, view)); err != nil {
 		return nil, err
 	}
-	if err := q.readDays(); err != nil {
-		return nil, err
-	}
-	if err := t.checkDays(c, q); err != nil {
-		return nil, err
-	}
-	return q, t.readConditions(inner, q, view)
+	return q, p.Failure
 }
 
 // checkDays refuses days that are too many or too old.
@@ -134,57 +124,41 @@ func (t task) checkDays(c *platform.Call, q *query) *platform.Failure {
 }
 
 // readConditions reads the conditions of a task. Those on words and files belong to levels that have them.
-func (t task) readConditions(c *platform.Call, q *query, view int64) *platform.Failure {
+func (t task) readConditions(q *query, view int64) *platform.Failure {
 	for name, only := range map[string][]int64{
 		"campaign_ids": nil, "unit_ids": nil, "creative_ids": nil, "virtual_creative_ids": nil,
-		"photo_ids": {5, 7, 8}, "cover_ids": {5, 7, 8}, "word_info_ids": {21, 25},
+		"photo_ids": {5, 7, 8}, "cover_ids": {5, 7, 8}, "word_info_ids": {21, 25}, "query": {21, 25},
+		"selected_columns": {21, 25},
 	} {
-		ids, err := params(c).Numbers(name, reportIDsMax)
-		if err != nil {
-			return err
+		given := q.params.Texts(name, reportIDsMax)
+		if len(given) > 0 && only != nil && !slices.Contains(only, view) {
+			return wrong(q.c, "%s is not for view_type %d", name, view)
 		}
-		if len(ids) > 0 && only != nil && !slices.Contains(only, view) {
-			return wrong(c, "%s is not for view_type %d", name, view)
-		}
-		if name == "virtual_creative_ids" {
-			name = "creative_ids"
-		}
-		q.ids[name] = append(q.ids[name], ids...)
-	}
-	for _, name := range []string{"query", "selected_columns"} {
-		if c.Query.Has(name) && view != 21 && view != 25 {
-			return wrong(c, "%s is not for view_type %d", name, view)
+		if only == nil {
+			key := strings.TrimPrefix(name, "virtual_")
+			q.ids[key] = append(q.ids[key], q.params.Numbers(name, reportIDsMax)...)
 		}
 	}
-	status, err := params(c).OneOf("status", 0, 1, 2, 3)
-	q.status = status
-	return err
+	q.status = q.params.OneOf("status", 0, 1, 2, 3)
+	return nil
 }
 
 // listTasks lists an account's tasks.
-func (k *kuaishou) listTasks(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	ids, err := params(c).Numbers("task_ids", taskIDsMax)
-	if err != nil {
-		return err
-	}
-	p, err := readPage(c, taskSizeMax)
-	if err != nil {
-		return err
+func (k *kuaishou) listTasks(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	ids, at := p.Numbers("task_ids", taskIDsMax), readPage(p, taskSizeMax)
+	if p.Failure != nil {
+		return p.Failure
 	}
 	k.tasks.Lock()
 	defer k.tasks.Unlock()
 	list := slices.DeleteFunc(k.tasks.Of(a.ID, c.Now, taskRules(c)), func(t *platform.Task) bool {
 		return len(ids) > 0 && !slices.Contains(ids, t.ID)
 	})
-	writePage(k, c, p, list, func(w *platform.Writer, t **platform.Task) { task{*t}.write(c, w, a) })
+	writePage(k, c, at, list, func(w *platform.Writer, t **platform.Task) { task{*t}.write(c, w, a) })
 	return nil
 }
 
-func (t task) write(c *platform.Call, w *platform.Writer, a world.Account) {
+func (t task) write(c *platform.Call, w *platform.Writer, a *world.Account) {
 	state := t.Poll(taskRules(c))
 	if state == platform.TaskDone && t.Size == 0 {
 		t.Size = int64(len(t.file(c, a)))
@@ -198,14 +172,10 @@ func (t task) write(c *platform.Call, w *platform.Writer, a world.Account) {
 }
 
 // download sends a task's file, which is no JSON.
-func (k *kuaishou) download(c *platform.Call, l *world.Login) *platform.Failure {
-	a, err := k.account(c, l)
-	if err != nil {
-		return err
-	}
-	id, err := params(c).Whole("task_id")
-	if err != nil {
-		return err
+func (k *kuaishou) download(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	id := p.Whole("task_id")
+	if p.Failure != nil {
+		return p.Failure
 	}
 	k.tasks.Lock()
 	defer k.tasks.Unlock()

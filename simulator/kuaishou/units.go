@@ -92,19 +92,16 @@ func writeTarget(w *platform.Writer, to world.Audience) {
 	w.Close('}')
 }
 
-func (k *kuaishou) units(c *platform.Call, l *world.Login) *platform.Failure {
-	a, p, fits, err := k.listOf(c, l, unitLister)
-	if err != nil {
-		return err
-	}
-	list := slices.DeleteFunc(c.View.Objects(&a), func(x world.Object) bool {
+func (k *kuaishou) units(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
+	fits, at := listOf(p, unitLister)
+	list := slices.DeleteFunc(c.View.Objects(a), func(x world.Object) bool {
 		return !fits(&listed{id: x.ID, campaign: x.Project, unit: x.ID, name: x.Name, status: x.Status, created: x.Created,
 			modified: x.Modified})
 	})
 	asText := c.Sim.Traps.Holds(c, trapNumbers)
-	writePage(k, c, p, list, func(w *platform.Writer, x *world.Object) {
+	writePage(k, c, at, list, func(w *platform.Writer, x *world.Object) {
 		platform.WriteFields(c, w, unitFields, unit{c, x}, asText)
-		c.CountTraits(w, &a, x.Traits)
+		c.CountTraits(w, a, x.Traits)
 	})
 	return nil
 }

@@ -10,92 +10,110 @@ import (
 
 // Params reads the parameters of a call that are numbers, lists or days. A text with a number is taken for the number.
 type Params struct {
-	Call *Call
-	Code int   // the code of failures
-	Zone int64 // the offset from UTC of the platform's days, in seconds
+	Call    *Call
+	Code    int      // the code of failures
+	Zone    int64    // the offset from UTC of the platform's days, in seconds
+	Failure *Failure // the first one: it takes the place of the answer
 }
 
-// Wrong returns the failure for a wrong parameter.
-func (p Params) Wrong(format string, args ...any) *Failure { return Failf(p.Code, format, args...) }
+func (p *Params) fail(format string, args ...any) {
+	if p.Failure == nil {
+		p.Failure = Failf(p.Code, format, args...)
+	}
+}
 
-func (p Params) text(name string) string { return p.Call.Query.Get(name) }
+func (p *Params) text(name string) string { return p.Call.Query.Get(name) }
 
 // Integer reads a number from 1 to most; usual if it is missing. A usual of 0 means that it must be given.
-func (p Params) Integer(name string, usual, most int) (int, *Failure) {
+func (p *Params) Integer(name string, usual, most int) int {
 	text := p.text(name)
 	if text == "" && usual > 0 {
-		return usual, nil
+		return usual
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, p.Wrong("%s must be a number from 1 to %d, not %q", name, most, text)
+		p.fail("%s must be a number from 1 to %d, not %q", name, most, text)
+		return max(usual, 1)
 	}
-	return n, nil
+	return n
 }
 
 // OneOf reads one of several numbers; the first of them if it is missing.
-func (p Params) OneOf(name string, allowed ...int64) (int64, *Failure) {
+func (p *Params) OneOf(name string, allowed ...int64) int64 {
 	text := p.text(name)
 	if text == "" {
-		return allowed[0], nil
+		return allowed[0]
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || !slices.Contains(allowed, n) {
-		return 0, p.Wrong("%s must be one of %v, not %q", name, allowed, text)
+		p.fail("%s must be one of %v, not %q", name, allowed, text)
+		return allowed[0]
 	}
-	return n, nil
+	return n
 }
 
 // Whole reads a whole number.
-func (p Params) Whole(name string) (int64, *Failure) {
+func (p *Params) Whole(name string) int64 {
 	n, err := strconv.ParseInt(p.text(name), 10, 64)
 	if err != nil {
-		return 0, p.Wrong("%s must be a whole number, not %q", name, p.text(name))
+		p.fail("%s must be a whole number, not %q", name, p.text(name))
 	}
-	return n, nil
+	return n
 }
 
 // Optional reads a whole number; 0 if it is missing.
-func (p Params) Optional(name string) (int64, *Failure) {
+func (p *Params) Optional(name string) int64 {
 	if p.text(name) == "" {
-		return 0, nil
+		return 0
 	}
 	return p.Whole(name)
 }
 
 // Numbers reads a list of up to most whole numbers.
-func (p Params) Numbers(name string, most int) (list []int64, _ *Failure) {
+func (p *Params) Numbers(name string, most int) (list []int64) {
 	if p.text(name) == "" {
-		return nil, nil
+		return nil
 	}
 	var given []json.Number
 	if json.Unmarshal([]byte(p.text(name)), &given) != nil {
-		return nil, p.Wrong("%s must be a list of numbers", name)
+		p.fail("%s must be a list of numbers", name)
 	}
 	if len(given) > most {
-		return nil, p.Wrong("%s has at most %d numbers", name, most)
+		p.fail("%s has at most %d numbers", name, most)
 	}
 	for _, text := range given {
 		n, err := text.Int64()
 		if err != nil {
-			return nil, p.Wrong("%s must be a list of whole numbers", name)
+			p.fail("%s must be a list of whole numbers", name)
 		}
 		list = append(list, n)
 	}
-	return list, nil
+	return list
+}
+
+// NumbersOf reads a list of some of several numbers, each at most once.
+func (p *Params) NumbersOf(name string, allowed ...int64) (list []int64) {
+	for _, n := range p.Numbers(name, len(allowed)) {
+		if !slices.Contains(allowed, n) {
+			p.fail("%s has some of %v, not %d", name, allowed, n)
+			return nil
+		}
+		list = append(list, n)
+	}
+	return list
 }
 
 // Texts reads a list of up to most texts. Numbers are taken as texts.
-func (p Params) Texts(name string, most int) (list []string, _ *Failure) {
+func (p *Params) Texts(name string, most int) (list []string) {
 	if p.text(name) == "" {
-		return nil, nil
+		return nil
 	}
 	var given []json.RawMessage
 	if json.Unmarshal([]byte(p.text(name)), &given) != nil {
-		return nil, p.Wrong("%s must be a list of texts", name)
+		p.fail("%s must be a list of texts", name)
 	}
 	if len(given) > most {
-		return nil, p.Wrong("%s has at most %d texts", name, most)
+		p.fail("%s has at most %d texts", name, most)
 	}
 	for _, raw := range given {
 		var text string
@@ -104,7 +122,30 @@ func (p Params) Texts(name string, most int) (list []string, _ *Failure) {
 		}
 		list = append(list, text)
 	}
-	return list, nil
+	return list
+}
+
+// TextsOf reads a list of some of several texts, each at most once.
+func (p *Params) TextsOf(name string, allowed ...string) []string {
+	list := p.Texts(name, len(allowed))
+	for _, text := range list {
+		if !slices.Contains(allowed, text) {
+			p.fail("%s has some of %v, not %q", name, allowed, text)
+		}
+	}
+	return list
+}
+
+// TextOf reads one of several texts; the first of them if it is missing.
+func (p *Params) TextOf(name string, allowed ...string) string {
+	text := p.text(name)
+	if text == "" {
+		return allowed[0]
+	}
+	if !slices.Contains(allowed, text) {
+		p.fail("%s must be one of %v, not %q", name, allowed, text)
+	}
+	return text
 }
 
 // Days is a condition on a time: from the start of a day to the end of another. The zero value holds always.
@@ -114,17 +155,19 @@ type Days struct{ From, To int64 }
 func (d Days) Holds(at int64) bool { return d.To == 0 || d.From <= at && at < d.To }
 
 // Days reads a condition on days, whose ends are given together.
-func (p Params) Days(start, end string) (d Days, _ *Failure) {
+func (p *Params) Days(start, end string) (d Days) {
 	if p.text(start) == "" && p.text(end) == "" {
-		return d, nil
+		return d
 	}
 	from, failed := world.ParseDay(p.text(start))
 	to, failedToo := world.ParseDay(p.text(end))
 	switch {
 	case failed != nil || failedToo != nil:
-		return d, p.Wrong("%s and %s are given together, as days like 2026-11-15", start, end)
+		p.fail("%s and %s are given together, as days like 2026-11-15", start, end)
+		return d
 	case to < from:
-		return d, p.Wrong("%s is before %s", end, start)
+		p.fail("%s is before %s", end, start)
+		return d
 	}
-	return Days{int64(from)*world.DayLength - p.Zone, int64(to+1)*world.DayLength - p.Zone}, nil
+	return Days{int64(from)*world.DayLength - p.Zone, int64(to+1)*world.DayLength - p.Zone}
 }
