@@ -235,6 +235,7 @@ func (h *harness) query(t *testing.T, report media.Report, account string, q med
 		page, err := report.Page(t.Context(), h.api(account), q, token)
 		if err == nil && len(page.Rows) > 0 {
 			require.Equal(t, report.HasSums, page.Sums != nil, "%s at level %s has sums, or has none", report.Name, report.Level)
+			require.True(t, page.Proof == media.ByTotal || report.RowsMax == 0, "only a total shows that there are more rows")
 		}
 		return page, err
 	})
