@@ -49,10 +49,23 @@ func (Platform) AccountTable() rawtable.Table {
 }
 
 // Accounts implements media.Platform. The list has the accounts' ids only (document 3025); names take a call each
-// (document 2613). An account whose details the token may not see has no name. The list has no total. It marks the page
-// after its last one with isEnd, so that it ends with that page or with one without rows.
+// (document 2613). An account whose details the token may not see has no name. The list has no total, and accounts that
+// are added or removed move the others, so that it is read twice: both readings together miss none.
 func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	seen := map[string]bool{}
+	for range 2 {
+		if err := listAccounts(ctx, api, seen, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listAccounts yields the accounts of the list that are not in seen. The platform marks the page after the last one
+// with isEnd, so that the list ends with that page or with one without rows.
+func listAccounts(ctx context.Context, api media.API, seen map[string]bool,
+	yield func([]media.FoundAccount) error) error {
+	here := map[string]bool{}
 	for number := 1; ; number++ {
 		data, err := api.Post(ctx, accountsEndpoint, map[string]any{"page_no": number, "page_size": accountsPage})
 		if err != nil {
@@ -62,10 +75,17 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 		if err != nil {
 			return media.Broken(accountsEndpoint, err)
 		}
+		if len(ids) == 0 {
+			return nil
+		}
+		if !slices.ContainsFunc(ids, func(id string) bool { return !here[id] }) {
+			return &media.Error{Class: media.Transient, Message: "the pages of the list of accounts repeat themselves"}
+		}
 		var found []media.FoundAccount
 		for _, id := range ids {
+			here[id] = true
 			if seen[id] {
-				continue // The list is not read at one moment.
+				continue
 			}
 			seen[id] = true
 			account, err := details(ctx, api, id)
@@ -79,11 +99,8 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 				return err
 			}
 		}
-		if last || len(ids) == 0 {
+		if last {
 			return nil
-		}
-		if len(found) == 0 {
-			return &media.Error{Class: media.Transient, Message: "the pages of the list of accounts repeat themselves"}
 		}
 	}
 }

@@ -253,7 +253,10 @@ func TestAccounts_AreFoundWithTheirNames(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NotEmpty(t, found)
+	seen := map[string]bool{}
 	for _, a := range found {
+		require.False(t, seen[a.ExternalID], "each comes once")
+		seen[a.ExternalID] = true
 		require.NotEmpty(t, a.Name, a.ExternalID)
 		require.Equal(t, "CNY", a.Currency)
 		require.Empty(t, a.Faults)
