@@ -245,6 +245,7 @@ func TestOperations_AreTheChangesOfObjects(t *testing.T) {
 		require.GreaterOrEqual(t, x["operation_time"], "2026-11-08")
 		seen["type "+x["operation_type"].(json.Number).String()] = true
 		seen["target "+x["operation_target"].(json.Number).String()] = true
+		require.Equal(t, x["operation_type"] == json.Number("2"), len(x["content_log"].([]any)) > 0, "%v", x)
 		for _, change := range x["content_log"].([]any) {
 			c := change.(fields)
 			require.NotEqual(t, c["original_data"], c["update_data"])
