@@ -193,6 +193,9 @@ type Report struct {
 	RowsMax int
 	// Split describes how a query of one day is narrowed; nil if it cannot be.
 	Split *Split
+	// Variants are the queries that make up the whole report, for platforms that report some objects separately. Each is
+	// paged and counted separately, or has a file of its own. Empty means one query.
+	Variants []string
 	// Keys are the platform's names of the key fields of its rows: they are always requested.
 	Keys []string
 	// Figures are the fields of its rows that are not keys.
@@ -217,6 +220,7 @@ type Report struct {
 
 // ReportQuery selects the rows and fields of a report.
 type ReportQuery struct {
+	Variant  string
 	From, To day.Day // both included, in the account's zone
 	// FromHour selects the hours of From from this one on, for reports with HasHours; 0 selects whole days.
 	FromHour int

@@ -65,6 +65,7 @@ func (l objects) split(parent string) func(context.Context, media.API, media.Rep
 // createJob implements media.Files.Create. A name is unique in an account and has at most 50 characters. The code for a
 // name that is taken is not documented: after any error of a wrong request the job is looked for.
 func (r report) createJob(ctx context.Context, api media.API, name string, q media.ReportQuery) (id string, err error) {
+	r = r.of(q.Variant)
 	params := map[string]any{
 		"start_date": q.From, "end_date": q.To, "view_type": r.view, "temporal_granularity": r.granularity(),
 	}

@@ -5,8 +5,8 @@
 // that the platform makes have half a year; times are texts without a zone, in China's time; the list of accounts
 // reports its success with code 1.
 //
-// Program creatives, which the platform makes from a unit's package, are not pulled yet: their reports and lists are
-// others. The package is not in the list of platforms yet.
+// Program creatives, which the platform makes from a unit's package, are in reports, and not yet in a list. The package
+// is not in the list of platforms yet.
 //
 // A unit is an ad group. Sources of facts are documents of the platform's developer site, by their number. The site's
 // pages on tokens, error codes and call limits have no text of their own: what depends on them is marked "not
@@ -40,11 +40,12 @@ var china = time.FixedZone("UTC+8", 8*60*60)
 type Platform struct{}
 
 var (
-	_ media.Platform   = Platform{}
-	_ media.Authoriser = Platform{}
-	_ media.PostReader = Platform{}
-	_ media.AppSigner  = Platform{}
-	_ media.Consoler   = Platform{}
+	_ media.Platform        = Platform{}
+	_ media.Authoriser      = Platform{}
+	_ media.PostReader      = Platform{}
+	_ media.AppSigner       = Platform{}
+	_ media.Consoler        = Platform{}
+	_ media.OperationLogger = Platform{}
 )
 
 // New returns the platform.

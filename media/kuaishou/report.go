@@ -16,12 +16,12 @@ const reportPage = 2000
 // 2606).
 const weekDays = 7
 
-// figures are those of the reports (documents 2606 to 2610). show counts the impressions of covers, and bclick
+// figures are those of the reports (documents 2606 to 2610). ad_show counts the impressions of ads, and bclick
 // the actions on it, which are the clicks of other platforms. conversion_num counts conversions when they happen, and
 // conversion_num_by_impression_7d when the ad was billed. The basis of the others is not documented.
 var figures = wire.Figures{
 	{Field: "charge", Metric: "cost", Unit: wire.Yuan},
-	{Field: "show", Metric: "impressions"},
+	{Field: "ad_show", Metric: "impressions"},
 	{Field: "bclick", Metric: "clicks"},
 	{Field: "download_completed", Metric: "downloads", Basis: wire.Undocumented},
 	{Field: "download_installed", Metric: "installs", Basis: wire.Undocumented},
@@ -57,9 +57,24 @@ var (
 	byAccount  = report{endpoint: "v1/report/account_report", view: 1}
 	byCampaign = report{endpoint: "v1/report/campaign_report", key: "campaign_id", view: 2}
 	byUnit     = report{endpoint: "v1/report/unit_report", key: "unit_id", view: 3}
-	// Custom creatives only: the packages of program creatives have a report of their own.
 	byCreative = report{endpoint: "v1/report/creative_report", key: "creative_id", view: 4}
+	// Program creatives, which the platform makes from a unit's package.
+	byProgram = report{endpoint: "v1/report/program_creative_report", key: "creative_id", view: 10}
 )
+
+// The two reports that make up the level of creatives.
+const (
+	custom  = "custom"
+	program = "program"
+)
+
+// of returns the report of a variant.
+func (r report) of(variant string) report {
+	if variant == program {
+		r.endpoint, r.view = byProgram.endpoint, byProgram.view
+	}
+	return r
+}
 
 // Reports implements media.Platform. The reports of units and creatives leave out some material of the account, so that
 // they need not hold all of its spend.
@@ -76,6 +91,9 @@ func (Platform) Reports() []media.Report {
 				Name: "report_daily", Level: of.level, MaxDays: weekDays, LookBack: filesDays, Table: dailyTable, Keys: r.keys(),
 				Figures: figures, Values: values, Overlaps: of.level == "adgroup" || of.level == "creative", Page: r.page,
 				Files: r.files(),
+			}
+			if of.level == "creative" {
+				described.Variants = []string{custom, program}
 			}
 			if hourly {
 				described.Name, described.Hourly, described.MaxDays, described.Table = "report_hourly", true, 1, hourTable
@@ -110,6 +128,7 @@ func values(row json.RawMessage) (fields map[string]json.RawMessage, err error) 
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
+	r = r.of(q.Variant)
 	body := of(api, map[string]any{
 		"start_date": q.From, "end_date": q.To, "temporal_granularity": r.granularity(),
 	})

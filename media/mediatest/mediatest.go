@@ -231,14 +231,23 @@ func (h *harness) report(t *testing.T, report media.Report, account string, from
 func (h *harness) query(t *testing.T, report media.Report, account string, q media.ReportQuery) (rows []media.Row,
 	count int) {
 	t.Helper()
-	return pages(t, func(token string) (media.Page, error) {
-		page, err := report.Page(t.Context(), h.api(account), q, token)
-		if err == nil && len(page.Rows) > 0 {
-			require.Equal(t, report.HasSums, page.Sums != nil, "%s at level %s has sums, or has none", report.Name, report.Level)
-			require.True(t, page.Proof == media.ByTotal || report.RowsMax == 0, "only a total shows that there are more rows")
-		}
-		return page, err
-	})
+	variants := report.Variants
+	if len(variants) == 0 {
+		variants = []string{""}
+	}
+	for _, q.Variant = range variants {
+		got, n := pages(t, func(token string) (media.Page, error) {
+			page, err := report.Page(t.Context(), h.api(account), q, token)
+			if err == nil && len(page.Rows) > 0 {
+				require.Equal(t, report.HasSums, page.Sums != nil, "%s at level %s has sums, or has none", report.Name,
+					report.Level)
+				require.True(t, page.Proof == media.ByTotal || report.RowsMax == 0, "only a total shows that there are more rows")
+			}
+			return page, err
+		})
+		rows, count = append(rows, got...), max(count, n)
+	}
+	return rows, count
 }
 
 func (h *harness) tested() []string {

@@ -40,10 +40,16 @@ type filePull struct {
 	revision int64
 }
 
+// hasJobs reports whether a job of the pull may exist. It has none at the beginning, and when all came to nothing.
+func (p *filePull) hasJobs() bool {
+	return slices.ContainsFunc(p.Pieces, func(f filePiece) bool { return f.Name != "" })
+}
+
 // filePiece is one file of a pull.
 type filePiece struct {
-	From day.Day `json:"from"`
-	To   day.Day `json:"to"`
+	Variant string  `json:"variant,omitempty"`
+	From    day.Day `json:"from"`
+	To      day.Day `json:"to"`
 	// Within are the objects of the Split before Level that the file is narrowed to; empty at Level 0.
 	Within   []string `json:"within,omitempty"`
 	Level    int      `json:"level,omitempty"`
@@ -62,8 +68,8 @@ type filePiece struct {
 func (f *filePiece) forget() { f.Name, f.ID, f.CreatedAt, f.Unsure = "", "", time.Time{}, false }
 
 func (f *filePiece) query(p *filePull) media.ReportQuery {
-	return media.ReportQuery{From: f.From, To: f.To, Within: f.Within, WithinLevel: f.Level, Extra: p.Extra,
-		Without: p.Without}
+	return media.ReportQuery{Variant: f.Variant, From: f.From, To: f.To, Within: f.Within, WithinLevel: f.Level,
+		Extra: p.Extra, Without: p.Without}
 }
 
 // errTaken defers a delivery whose subtask another delivery works on.
@@ -100,14 +106,12 @@ func (f *filing) run(ctx context.Context, scope results.Scope) (results.ReportRe
 	if err := f.load(ctx, scope); err != nil {
 		return results.ReportResult{}, err
 	}
-	if !slices.ContainsFunc(f.pull.Pieces, func(p filePiece) bool { return p.Name != "" }) {
-		// Nothing was asked for yet, or all of it has come to nothing: the figures will be newer than any claim made before.
-		claimed, claim, _, err := f.begin(ctx, scope, f.work)
-		if err != nil {
+	if !f.pull.hasJobs() {
+		// The figures will be newer than any claim made before.
+		var err error
+		if ctx, f.claim, _, err = f.begin(ctx, scope, f.work); err != nil {
 			return results.ReportResult{}, err
 		}
-		f.claim = claim
-		return results.ReportResult{}, f.create(claimed, 0)
 	}
 	got, err := f.fetch(ctx)
 	if err != nil {
@@ -122,15 +126,18 @@ func (f *filing) run(ctx context.Context, scope results.Scope) (results.ReportRe
 	return result, errors.Join(err, f.Store.DropFilePull(ctx, f.work.Key))
 }
 
-// load reads the state of the pull, or begins it with one file for all days.
+// load reads the state of the pull, or begins it with one file of each variant for all days.
 func (f *filing) load(ctx context.Context, scope results.Scope) error {
 	text, revision, err := f.Store.ReadFilePull(ctx, f.work.Key)
 	if err != nil {
 		return err
 	}
-	f.pull = filePull{Pieces: []filePiece{{From: scope.Days[0], To: scope.Days[len(scope.Days)-1]}}}
-	if text != "" {
-		f.pull = filePull{}
+	if text == "" {
+		for _, variant := range variantsOf(f.report) {
+			f.pull.Pieces = append(f.pull.Pieces, filePiece{Variant: variant, From: scope.Days[0],
+				To: scope.Days[len(scope.Days)-1]})
+		}
+	} else {
 		if err := json.Unmarshal([]byte(text), &f.pull); err != nil {
 			return fmt.Errorf("read the pull of files of %v: %w", f.work.Key, err)
 		}
@@ -180,24 +187,12 @@ func (f *filing) fetch(ctx context.Context) (fetched, error) {
 		return fetched{}, waits
 	}
 	var all fetched
-	seen := map[rowKey]bool{}
 	for i, job := range jobs {
 		got, err := f.read(ctx, i, job)
 		if err != nil {
 			return fetched{}, err
 		}
-		for _, row := range got.rows {
-			if k := keyOf(row); seen[k] {
-				all.note = fmt.Sprintf("row %s is in two files", k)
-			} else {
-				seen[k] = true
-			}
-		}
-		all.rows, all.lost, all.apart = append(all.rows, got.rows...), append(all.lost, got.lost...),
-			append(all.apart, got.apart...)
-		if all.note == "" {
-			all.note = got.note
-		}
+		all.merge(got)
 	}
 	return all, nil
 }
@@ -256,7 +251,7 @@ func (f *filing) ensure(ctx context.Context, i int) error {
 // is created.
 func (f *filing) create(ctx context.Context, i int) error {
 	err := f.withFields(ctx, f.report, media.ReportQuery{}, func(_ media.Report, fields media.ReportQuery) error {
-		if i == 0 && len(f.pull.Pieces) == 1 {
+		if !f.pull.hasJobs() {
 			f.pull.Extra, f.pull.Without = fields.Extra, fields.Without
 		}
 		piece := &f.pull.Pieces[i]
@@ -341,14 +336,14 @@ func (f *filing) count(event string) {
 func (f *filing) split(ctx context.Context, piece filePiece) (parts []filePiece, err error) {
 	if piece.From != piece.To {
 		for _, d := range day.Between(piece.From, piece.To) {
-			parts = append(parts, filePiece{From: d, To: d, Within: piece.Within, Level: piece.Level})
+			parts = append(parts, filePiece{Variant: piece.Variant, From: d, To: d, Within: piece.Within, Level: piece.Level})
 		}
 		return parts, nil
 	}
 	if n := len(piece.Within); n > 1 {
 		return []filePiece{
-			{From: piece.From, To: piece.To, Within: piece.Within[:n/2], Level: piece.Level},
-			{From: piece.From, To: piece.To, Within: piece.Within[n/2:], Level: piece.Level},
+			{Variant: piece.Variant, From: piece.From, To: piece.To, Within: piece.Within[:n/2], Level: piece.Level},
+			{Variant: piece.Variant, From: piece.From, To: piece.To, Within: piece.Within[n/2:], Level: piece.Level},
 		}, nil
 	}
 	if piece.Level == len(f.report.Files.Splits) {
@@ -367,7 +362,7 @@ func (f *filing) split(ctx context.Context, piece filePiece) (parts []filePiece,
 	// At least two parts, unless there is only one object.
 	most := max(min(split.Most, (len(objects.rows)+1)/2), 1)
 	for some := range slices.Chunk(objects.rows, most) {
-		part := filePiece{From: piece.From, To: piece.To, Level: piece.Level + 1}
+		part := filePiece{Variant: piece.Variant, From: piece.From, To: piece.To, Level: piece.Level + 1}
 		for _, row := range some {
 			part.Within = append(part.Within, row.Object)
 		}

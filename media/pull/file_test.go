@@ -592,6 +592,36 @@ func TestFiles_WhereJobsAreNotListedAKillLeavesAtMostOneOrphan(t *testing.T) {
 	})
 }
 
+// halved is Orchid with two variants of its daily reports: the first campaign, and the others.
+type halved struct{ invented.Platform }
+
+func (h halved) Reports() []media.Report {
+	reports := h.Platform.Reports()
+	for i := range reports {
+		if reports[i].Files == nil {
+			continue
+		}
+		create := reports[i].Files.Create
+		reports[i].Variants = []string{"first", "others"}
+		reports[i].Files.Create = func(ctx context.Context, api media.API, name string, q media.ReportQuery) (string, error) {
+			if q.Within == nil {
+				q.Within = map[string][]string{"first": {"1"}, "others": {"2", "3"}}[q.Variant]
+			}
+			return create(ctx, api, name, q)
+		}
+	}
+	return reports
+}
+
+func TestFiles_OfAllVariantsMakeUpTheDays(t *testing.T) {
+	t.Parallel()
+	f := newFilePulls(t, "adgroup", "2026-08-01..2026-08-02")
+	f.use(halved{invented.NewOrchid()})
+	require.Empty(t, f.finish(t))
+	require.Equal(t, []string{"create", "create", "state", "state", "open", "open"}, f.server.calls)
+	f.requireWhole(t)
+}
+
 func TestFiles_TwoDeliveriesShareTheirJob(t *testing.T) {
 	t.Parallel()
 	f := newFilePulls(t, "adgroup", "2026-08-01")

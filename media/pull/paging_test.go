@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -336,4 +337,28 @@ func TestSplit_EachDayOfSeveralIsJudgedAlone(t *testing.T) {
 		require.ErrorIs(t, b.pullOf(t, 1, days, levelCreative), c.want, c.name)
 		require.Equal(t, map[day.Day]int{d1: 12, d2: 12}, b.written(t))
 	}
+}
+
+func TestFetch_AllVariantsMakeUpAReport(t *testing.T) {
+	t.Parallel()
+	rows := map[string][]media.Row{
+		"a": {{Day: "2026-11-20", Object: "1"}, {Day: "2026-11-20", Object: "2"}},
+		"b": {{Day: "2026-11-20", Object: "3"}},
+	}
+	report := media.Report{Variants: []string{"a", "b"},
+		Page: func(_ context.Context, _ media.API, q media.ReportQuery, _ string) (media.Page, error) {
+			return media.Page{Rows: slices.Clone(rows[q.Variant]), Total: len(rows[q.Variant])}, nil
+		}}
+	fetchBoth := func(to day.Day, fetch func(context.Context, media.API, media.Report, media.ReportQuery) (fetched,
+		error)) fetched {
+		got, err := fetch(t.Context(), fakeAPI{}, report, media.ReportQuery{From: "2026-11-20", To: to})
+		require.NoError(t, err)
+		return got
+	}
+	got := fetchBoth("2026-11-20", fetchDay)
+	require.Len(t, got.rows, 3)
+	require.Empty(t, got.note)
+	require.Len(t, fetchBoth("2026-11-21", fetchDays).rows, 3)
+	rows["b"] = rows["a"][1:]
+	require.Equal(t, "row 2026-11-20 00 2 came from two queries", fetchBoth("2026-11-20", fetchDay).note)
 }

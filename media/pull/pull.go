@@ -3,6 +3,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,6 +134,30 @@ type fetched struct {
 
 // count is the number of rows, usable or not.
 func (f *fetched) count() int { return len(f.rows) + f.added + len(f.lost) }
+
+// merge adds what another query of the same pull brought. A row that is in both has moved between them.
+func (f *fetched) merge(got fetched) {
+	seen := make(map[rowKey]bool, len(f.rows))
+	for i := range f.rows {
+		seen[keyOf(f.rows[i])] = true
+	}
+	for i := range got.rows {
+		if k := keyOf(got.rows[i]); seen[k] && f.note == "" {
+			f.note = fmt.Sprintf("row %s came from two queries", k)
+		}
+	}
+	f.rows, f.lost, f.apart = append(f.rows, got.rows...), append(f.lost, got.lost...), append(f.apart, got.apart...)
+	f.added += got.added
+	f.note = cmp.Or(f.note, got.note)
+}
+
+// variantsOf returns the variants of a report; a single "" if there are none.
+func variantsOf(report media.Report) []string {
+	if len(report.Variants) == 0 {
+		return []string{""}
+	}
+	return report.Variants
+}
 
 // pageFunc fetches a page by its token; "" is the first page.
 type pageFunc func(ctx context.Context, token string) (media.Page, error)

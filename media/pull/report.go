@@ -169,7 +169,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 			if from == to {
 				got, err = fetchDay(ctx, api, report, query)
 			} else {
-				got, err = fetch(ctx, termsOf(api, report, query), pagesOf(api, report, query))
+				got, err = fetchDays(ctx, api, report, query)
 			}
 			return err
 		})

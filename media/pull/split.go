@@ -83,9 +83,40 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 	return rows, failed
 }
 
+// fetchDays fetches the query of several days.
+func fetchDays(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
+	return eachVariant(report, q, func(q media.ReportQuery) (fetched, error) {
+		return fetch(ctx, termsOf(api, report, q), pagesOf(api, report, q))
+	})
+}
+
 // fetchDay fetches the query of one day. It fetches parts where the day has more rows than the platform returns for
 // one query.
 func fetchDay(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
+	return eachVariant(report, q, func(q media.ReportQuery) (fetched, error) {
+		return fetchVariant(ctx, api, report, q)
+	})
+}
+
+// eachVariant fetches all variants of a query.
+func eachVariant(report media.Report, q media.ReportQuery,
+	fetch func(media.ReportQuery) (fetched, error)) (all fetched, err error) {
+	for i, variant := range variantsOf(report) {
+		q.Variant = variant
+		got, err := fetch(q)
+		if err != nil {
+			return fetched{}, err
+		}
+		if i == 0 {
+			all = got
+		} else {
+			all.merge(got)
+		}
+	}
+	return all, nil
+}
+
+func fetchVariant(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
 	got, err := fetch(ctx, termsOf(api, report, q), pagesOf(api, report, q))
 	over, isOver := errors.AsType[*overCapError](err)
 	if !isOver {

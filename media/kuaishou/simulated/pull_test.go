@@ -193,7 +193,7 @@ func (w *world) written(report, level string) map[string][3]int64 {
 }
 
 // levels are the public levels whose reports hold all rows of the truth, by the truth's name.
-var levels = map[string]string{"account": "account", "campaign": "project", "adgroup": "ad"}
+var levels = map[string]string{"account": "account", "campaign": "project", "adgroup": "ad", "creative": "creative"}
 
 func TestReports_EqualTheTruthByPagesAndByFiles(t *testing.T) {
 	t.Parallel()
@@ -241,6 +241,21 @@ func TestLists_ArePulledWhole(t *testing.T) {
 	require.Positive(t, storetest.RowsIn(t, w.store, "kuaishou_unit WHERE deleted_at IS NOT NULL"), "status -2")
 	w.pull("balance", "1", "")
 	require.Positive(t, storetest.RowsIn(t, w.store, "account_balance"))
+}
+
+func TestOperations_TellWhoChangedWhat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	today := day.Of(w.now, china)
+	part := today.Add(-6).String() + ".." + today.String()
+	w.pull("operations", part, `{"days":7}`)
+	count := storetest.RowsIn(t, w.store, "config_change")
+	require.Positive(t, count)
+	require.Zero(t, storetest.RowsIn(t, w.store,
+		"config_change WHERE changed_by NOT IN ('advertiser', 'system', 'marketing API') OR changed_at IS NULL"))
+	require.Positive(t, storetest.RowsIn(t, w.store, "config_change WHERE level = 'adgroup' AND field = 'put_status'"))
+	w.pull("operations", part, `{"days":7}`)
+	require.Equal(t, count, storetest.RowsIn(t, w.store, "config_change"), "nothing twice")
 }
 
 func TestAccounts_AreFoundWithTheirNames(t *testing.T) {
