@@ -57,8 +57,7 @@ func (l objects) split(parent string) func(context.Context, media.API, media.Rep
 		if parent != "" && len(q.Within) == 1 {
 			body[parent] = json.Number(q.Within[0])
 		}
-		return media.Numbered{Endpoint: l.endpoint, Size: l.size, Rows: "details", Total: "total_count"}.PostPage(ctx, api,
-			page, body, media.EachRow(l.read))
+		return rowsOf(l.endpoint, l.size).PostPage(ctx, api, page, body, media.EachRow(l.read))
 	}
 }
 
@@ -101,7 +100,7 @@ const jobsPage = 50
 
 // findJob implements media.Files.Find: it reads the list of all jobs, the newest of which are first.
 func findJob(ctx context.Context, api media.API, name string) (id string, err error) {
-	list := media.Numbered{Endpoint: jobListEndpoint, Size: jobsPage, Rows: "details", Total: "total_count"}
+	list := rowsOf(jobListEndpoint, jobsPage)
 	for token := ""; ; {
 		page, err := list.PostPage(ctx, api, token, of(api, nil), func(_ *media.Page, raw json.RawMessage) {
 			if job := wire.Open(raw); job.Text("task_name") == name {

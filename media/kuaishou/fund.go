@@ -73,8 +73,8 @@ func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	list := media.Numbered{Endpoint: flowEndpoint, Size: flowPage, Rows: "details", Total: "total_count"}
-	return list.PostPage(ctx, api, page, of(api, map[string]any{"start_date": q.From, "end_date": q.To}),
+	return rowsOf(flowEndpoint, flowPage).PostPage(ctx, api, page,
+		of(api, map[string]any{"start_date": q.From, "end_date": q.To}),
 		media.EachRow(func(r *wire.Row) media.Row {
 			return readMoney(r, flowAmounts, media.Row{Day: r.KeyDay("date")})
 		}))

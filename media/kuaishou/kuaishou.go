@@ -105,6 +105,11 @@ func readTime(text string) (time.Time, error) {
 	return t.UTC(), err
 }
 
+// rowsOf returns a reader of an endpoint's pages, in the envelope that all of the platform's pages have.
+func rowsOf(endpoint string, size int) media.Numbered {
+	return media.Numbered{Endpoint: endpoint, Size: size, Rows: "details", Total: "total_count"}
+}
+
 // of returns the body of a call for an account.
 func of(api media.API, more map[string]any) map[string]any {
 	body := map[string]any{"advertiser_id": json.Number(api.Account().ExternalID)}

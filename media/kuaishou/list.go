@@ -147,8 +147,7 @@ func (l objects) page(ctx context.Context, api media.API, q media.ListQuery, pag
 	if !q.Since.IsZero() && l.since != "" {
 		body[l.since], body[l.until] = day.Of(q.Since, china).String(), day.Of(q.Until, china).String()
 	}
-	return media.Numbered{Endpoint: l.endpoint, Size: l.size, Rows: "details", Total: "total_count"}.PostPage(ctx, api,
-		page, body, media.EachRow(l.read))
+	return rowsOf(l.endpoint, l.size).PostPage(ctx, api, page, body, media.EachRow(l.read))
 }
 
 func (l objects) read(r *wire.Row) media.Row {

@@ -31,9 +31,8 @@ var (
 )
 
 func operations(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	list := media.Numbered{Endpoint: operationsEndpoint, Size: operationsPage, Rows: "details", Total: "total_count"}
-	return list.PostPage(ctx, api, page, of(api, map[string]any{"start_date": q.From, "end_date": q.To}),
-		media.EachRow(readOperation))
+	body := of(api, map[string]any{"start_date": q.From, "end_date": q.To})
+	return rowsOf(operationsEndpoint, operationsPage).PostPage(ctx, api, page, body, media.EachRow(readOperation))
 }
 
 // readOperation reads an entry. The platform gives entries no ids.

@@ -132,8 +132,8 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	body := of(api, map[string]any{
 		"start_date": q.From, "end_date": q.To, "temporal_granularity": r.granularity(),
 	})
-	return media.Numbered{Endpoint: r.endpoint, Size: reportPage, Rows: "details", Total: "total_count"}.PostPage(ctx,
-		api, page, body, media.EachRow(func(row *wire.Row) media.Row { return r.read(row, q) }))
+	return rowsOf(r.endpoint, reportPage).PostPage(ctx, api, page, body,
+		media.EachRow(func(row *wire.Row) media.Row { return r.read(row, q) }))
 }
 
 // read reads a row. The platform always returns all fields: those that the query leaves out are not set.
