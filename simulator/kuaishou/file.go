@@ -2,7 +2,6 @@ package kuaishou
 
 import (
 	"bytes"
-	"encoding/csv"
 	"slices"
 	"strconv"
 
@@ -11,9 +10,6 @@ import (
 	"adsync/simulator/world"
 )
 
-// byteOrderMark begins a file.
-const byteOrderMark = "\xEF\xBB\xBF"
-
 // file returns the file of a task. The documents do not state its format: it is assumed to be a table with the names of
 // real-time reports.
 func (t task) file(c *platform.Call, a *world.Account) []byte {
@@ -21,24 +17,17 @@ func (t task) file(c *platform.Call, a *world.Account) []byte {
 	if err != nil {
 		return nil // the same parameters were read when the task was created
 	}
-	var b bytes.Buffer
-	if c.Assumed(fileMark) == 1 {
-		b.WriteString(byteOrderMark)
-	}
-	w := csv.NewWriter(&b)
-	w.UseCRLF = c.Assumed(fileReturn) == 1
 	names := q.header()
-	_ = w.Write(names) // a buffer takes all lines
+	lines := [][]string{names}
 	// The rows are those of the moment of creation: a trap of the present call does not change them.
 	view := q.c.View
 	view.Scratch = nil
 	rows := q.rows(view.Rows)
 	for i := range rows {
 		if line := q.line(&rows[i], names); line != nil {
-			_ = w.Write(line)
+			lines = append(lines, line)
 		}
 	}
-	w.Flush()
 	if view.Fell {
 		c.Sim.Switches.Meet(trap.FiguresFall)
 	}
@@ -46,7 +35,7 @@ func (t task) file(c *platform.Call, a *world.Account) []byte {
 		c.Sim.Switches.Meet(trap.CohortGrows)
 	}
 	c.CountSilence(&q.silence)
-	return b.Bytes()
+	return platform.Table(c.Assumed(fileMark) == 1, c.Assumed(fileReturn) == 1, lines)
 }
 
 // header returns the names of a file's columns.

@@ -2,7 +2,6 @@ package kuaishou
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -39,12 +38,12 @@ var views = func() map[int64]*level {
 }()
 
 // createTask starts an asynchronous report. Its name is the account's only one.
-func (k *kuaishou) createTask(c *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
+func (k *kuaishou) createTask(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
 	name := c.Query.Get("task_name")
 	if n := utf8.RuneCountInString(name); n < 1 || n > taskNameMax {
 		return wrong(c, "task_name has 1 to %d characters", taskNameMax)
 	}
-	given, err := taskParams(c)
+	given, err := taskParams(p)
 	if err != nil {
 		return err
 	}
@@ -68,22 +67,14 @@ func (k *kuaishou) createTask(c *platform.Call, a *world.Account, _ *platform.Pa
 }
 
 // taskParams reads the parameters of a report, which are an object.
-func taskParams(c *platform.Call) (url.Values, *platform.Failure) {
-	var given map[string]json.RawMessage
-	if json.Unmarshal([]byte(c.Query.Get("task_params")), &given) != nil || given == nil {
-		return nil, wrong(c, "task_params is an object")
+func taskParams(p *platform.Params) (url.Values, *platform.Failure) {
+	list, ok := p.Object("task_params")
+	if !ok {
+		return nil, wrong(p.Call, "task_params is an object")
 	}
-	list := url.Values{}
-	for name, raw := range given {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
-		}
-		// The documents call it a text here, and a list in real-time reports.
-		if name == "report_dims" && text != "" && !strings.HasPrefix(text, "[") {
-			text = `["` + text + `"]`
-		}
-		list.Set(name, text)
+	// The documents call it a text here, and a list in real-time reports.
+	if dims := list.Get("report_dims"); dims != "" && !strings.HasPrefix(dims, "[") {
+		list.Set("report_dims", `["`+dims+`"]`)
 	}
 	return list, nil
 }

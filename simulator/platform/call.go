@@ -63,15 +63,10 @@ const (
 // ReadBody reads the fields of a JSON body as parameters. A body that is not JSON sets none.
 func (c *Call) ReadBody() {
 	var fields map[string]json.RawMessage
-	if json.NewDecoder(c.Request.Body).Decode(&fields) != nil {
-		return
-	}
-	for name, raw := range fields {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
+	if json.NewDecoder(c.Request.Body).Decode(&fields) == nil {
+		for name, raw := range fields {
+			c.Query.Set(name, valueText(raw))
 		}
-		c.Query.Set(name, text)
 	}
 }
 

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -20,6 +21,28 @@ func (p *Params) fail(format string, args ...any) {
 	if p.Failure == nil {
 		p.Failure = Failf(p.Code, format, args...)
 	}
+}
+
+// Object reads a JSON object as parameters of their own: each field with its value as text or JSON. ok is false if there
+// is no object.
+func (p *Params) Object(name string) (fields url.Values, ok bool) {
+	var given map[string]json.RawMessage
+	if json.Unmarshal([]byte(p.text(name)), &given) != nil || given == nil {
+		return nil, false
+	}
+	fields = url.Values{}
+	for name, raw := range given {
+		fields.Set(name, valueText(raw))
+	}
+	return fields, true
+}
+
+// valueText returns a JSON value as text: a text without its quotes, any other value as JSON.
+func valueText(raw json.RawMessage) (text string) {
+	if json.Unmarshal(raw, &text) != nil {
+		return string(raw)
+	}
+	return text
 }
 
 func (p *Params) text(name string) string { return p.Call.Query.Get(name) }
@@ -116,11 +139,7 @@ func (p *Params) Texts(name string, most int) (list []string) {
 		p.fail("%s has at most %d texts", name, most)
 	}
 	for _, raw := range given {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
-		}
-		list = append(list, text)
+		list = append(list, valueText(raw))
 	}
 	return list
 }

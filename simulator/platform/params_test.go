@@ -63,3 +63,23 @@ func TestParams(t *testing.T) {
 	p.Whole("word")
 	require.Same(t, first, p.Failure, "the first failure stays")
 }
+
+func TestParams_ReadAnObject(t *testing.T) {
+	t.Parallel()
+	p := Params{Call: &Call{Query: url.Values{"object": {`{"word":"x","list":["a",1],"n":2}`}, "list": {"[]"},
+		"null": {"null"}}}}
+	fields, ok := p.Object("object")
+	require.True(t, ok)
+	require.Equal(t, url.Values{"word": {"x"}, "list": {`["a",1]`}, "n": {"2"}}, fields)
+	for _, name := range []string{"list", "null", "none"} {
+		_, ok = p.Object(name)
+		require.False(t, ok, name)
+	}
+}
+
+func TestTable_HasTheFormOfThePlatform(t *testing.T) {
+	t.Parallel()
+	lines := [][]string{{"a", "b"}, {"1", `x,"y`}}
+	require.Equal(t, "a,b\n1,\"x,\"\"y\"\n", string(Table(false, false, lines)))
+	require.Equal(t, "\xEF\xBB\xBFa,b\r\n1,\"x,\"\"y\"\r\n", string(Table(true, true, lines)))
+}

@@ -11,12 +11,13 @@ import (
 // Task is an asynchronous report. Its file has the figures of the moment of its creation.
 type Task struct {
 	ID      int64
-	Name    string
+	Name    string // the account's only one; "" on platforms whose tasks have none
 	Account int64
 	App     string
 	Made    int64
 	Params  url.Values
 	Size    int64 // of its file in bytes; 0 until the file exists
+	Ended   bool  // its account has cancelled it
 
 	fate  TaskFate
 	polls int64 // how often a client has read its state
@@ -32,6 +33,7 @@ const (
 	TaskRuns
 	TaskDone
 	TaskFailed
+	TaskCancelled
 )
 
 // TaskRules are a platform's rules for asynchronous reports.
@@ -55,6 +57,8 @@ type Tasks struct {
 // State returns a task's state, which advances with each Poll.
 func (t *Task) State(r TaskRules) TaskState {
 	switch {
+	case t.Ended:
+		return TaskCancelled
 	case t.polls >= r.Polls && t.fate == TaskFails:
 		return TaskFailed
 	case t.polls >= r.Polls:
@@ -96,7 +100,7 @@ func (s *Tasks) Add(c *Call, t *Task, r TaskRules) TaskRefusal {
 	s.list = slices.DeleteFunc(s.list, func(x *Task) bool { return x.isOver(r, c.Now) && world.DayOf(x.Made) != today })
 	count := 0
 	for _, x := range s.list {
-		if x.Account == t.Account && x.Name == t.Name {
+		if t.Name != "" && x.Account == t.Account && x.Name == t.Name {
 			return TaskNameTaken
 		}
 		if (x.Account == t.Account || r.ByApp && x.App == t.App) && world.DayOf(x.Made) == today {
