@@ -24,7 +24,9 @@ func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 		// continue after it lost the only answer with a new pair.
 		return c.Query.Get("grant_type") != "refresh_token"
 	}
-	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && t.Springs(c, trap.TokenEnded) {
+	// A token that cannot be refreshed does not end: only a person could bring it back.
+	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && c.Spec.RefreshLife > 0 &&
+		t.Springs(c, trap.TokenEnded) {
 		for _, l := range c.Sim.Vault.Find(c.Spec, &a) {
 			if err := c.Sim.Vault.Kill(l, false, c.Now); err != nil {
 				c.Sim.Logger.Error("cannot save a token", "err", err)

@@ -106,12 +106,13 @@ func NewVault(w *World, now int64) *Vault {
 	return v
 }
 
-// renew issues a new access token for a login and, if rotate, a new refresh token.
+// renew issues a new access token for a login and, if rotate, a new refresh token. A platform whose Spec has no
+// RefreshLife has no refresh tokens.
 func (l *Login) renew(seed, now int64, rotate bool) {
 	l.Generation++
 	l.Access = digest("access", seed, l.Platform.Name, l.Index, l.Generation)[:32]
 	l.AccessExpires = now + l.Platform.AccessLife
-	if rotate {
+	if rotate && l.Platform.RefreshLife > 0 {
 		l.Refresh = digest("refresh", seed, l.Platform.Name, l.Index, l.Generation)[:40]
 	}
 	l.RefreshExpires = now + l.Platform.RefreshLife
@@ -119,7 +120,9 @@ func (l *Login) renew(seed, now int64, rotate bool) {
 
 func (v *Vault) link(l *Login) {
 	v.byAccess[l.Access] = l
-	v.refresh[l.Refresh] = l
+	if l.Refresh != "" {
+		v.refresh[l.Refresh] = l
+	}
 	if l.OldAccess != "" {
 		v.byAccess[l.OldAccess] = l
 	}
@@ -242,6 +245,10 @@ func (v *Vault) Exchanged(p *Spec, app int, code, redirect string, now int64) (*
 	}
 	return v.change(find, func(l *Login) {
 		l.UsedCode, l.Code, l.CodeRedirect, l.OldAccess = code, "", "", ""
+		// Without refreshes, only another authorisation can replace a token.
+		if p.RefreshLife == 0 && v.survives[p.Name] {
+			l.OldAccess, l.OldExpires = l.Access, l.AccessExpires
+		}
 		l.renew(v.world.Seed, now, true)
 	})
 }
