@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -38,7 +39,8 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 		s.showAuthorise(w, http.StatusBadRequest, view)
 	}
 	app, known := s.sim.World.AppByID(p, view.App)
-	target, err := url.Parse(q.Get("redirect_uri"))
+	redirect := cmp.Or(p.RedirectParam, "redirect_uri")
+	target, err := url.Parse(q.Get(redirect))
 	switch {
 	case r.Method != http.MethodGet:
 		refuse("This page takes GET.")
@@ -47,7 +49,7 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 		refuse("Unknown app: check " + p.AppParam + ".")
 		return
 	case err != nil || !target.IsAbs() || target.Host == "":
-		refuse("redirect_uri is not a URL.")
+		refuse(redirect + " is not a URL.")
 		return
 	}
 	var chosen *world.Login
@@ -70,7 +72,8 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 		s.showAuthorise(w, http.StatusOK, view)
 		return
 	}
-	code, err := s.sim.Vault.Authorise(chosen, q.Get("redirect_uri"), s.sim.Clock.Now().Unix())
+	now := s.sim.Clock.Now().Unix()
+	code, err := s.sim.Vault.Authorise(chosen, q.Get(redirect), now)
 	if err != nil {
 		s.sim.Logger.Error("cannot save a code", "err", err)
 		refuse("The code cannot be saved.")
@@ -79,6 +82,9 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 	back := target.Query()
 	back.Set(p.CodeParam, code)
 	back.Set("state", q.Get("state"))
+	if p.Callback != nil {
+		p.Callback(s.sim.World, chosen, now, back)
+	}
 	target.RawQuery = back.Encode()
 	//nolint:gosec // The platforms redirect to the address of the app, and so must this.
 	http.Redirect(w, r, target.String(), http.StatusFound)

@@ -158,6 +158,9 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform.Pla
 	if c.Spec.JSONBody {
 		c.ReadBody()
 	}
+	if u, ok := p.(platform.Unwrapper); ok {
+		u.Unwrap(c)
+	}
 	c.Now = s.sim.Clock.Now().Unix()
 	c.View = world.View{Now: c.Now, Corrections: s.sim.World.Corrections, Alterations: s.faults.Altered(), Scratch: rows}
 

@@ -302,7 +302,7 @@ type TruthCreative struct {
 	Modified int64      `json:"modified"`
 	Deleted  bool       `json:"deleted"`
 	Unlisted bool       `json:"unlisted"`
-	Kind     string     `json:"kind"` // video or image
+	Kind     string     `json:"kind"` // video, image or text
 	Assets   []truthUse `json:"assets"`
 }
 
@@ -325,6 +325,10 @@ func truthCreativeOf(a *world.Account, c *world.ListedCreative) TruthCreative {
 	}
 	if a.Platform.CreativesAreParts {
 		x.Unlisted = c.IsUnlisted()
+	}
+	if a.Platform.TextOnly != nil && a.Platform.TextOnly(a) {
+		x.Kind = "text"
+		return x
 	}
 	for _, use := range c.Assets(a) {
 		x.Assets = append(x.Assets, truthUse{Kind: use.Kind.String(), ID: use.ID, Signature: use.Signature})

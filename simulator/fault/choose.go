@@ -15,7 +15,13 @@ const (
 	hourlyDays = 2
 )
 
-var configFields = []string{"name", "budget", "bid", "status"}
+// configFields are the fields of an ad that an alteration changes.
+func (c *chooser) configFields() []string {
+	if c.p.Unbudgeted {
+		return []string{"name", "bid", "status"}
+	}
+	return []string{"name", "budget", "bid", "status"}
+}
 
 // chooser completes an order for an alteration: empty selectors are drawn, by the order's seed, from existing rows.
 type chooser struct {
@@ -61,10 +67,11 @@ func (c *chooser) plan() error {
 	if !slices.Contains([]string{"", "daily", "hourly"}, x.Granularity) {
 		return fmt.Errorf("granularity must be daily or hourly, not %q", x.Granularity)
 	}
-	isConfigField := slices.Contains(configFields, x.Field)
+	isConfigField := slices.Contains(c.configFields(), x.Field)
 	if x.Field != "" && !isConfigField && !slices.ContainsFunc(c.p.Metrics,
 		func(m world.Metric) bool { return m.String() == x.Field }) {
-		return fmt.Errorf("field %q is neither a metric of %s nor one of %v", x.Field, x.Media, configFields)
+		return fmt.Errorf("field %q is neither a metric of %s nor one of %v", x.Field, x.Media,
+			c.configFields())
 	}
 	aboutReports := x.Level != "" || x.Granularity != "" || x.Day != "" || x.Hour != nil ||
 		(x.Field != "" && !isConfigField)
@@ -90,7 +97,7 @@ func (c *chooser) plan() error {
 		(x.Of != OfConfig && x.Of != OfReport) {
 		return fmt.Errorf(
 			"the selectors contradict each other: configuration has no level, granularity, day, hour or metric, and reports "+
-				"have no %v", configFields)
+				"have no %v", c.configFields())
 	}
 	return nil
 }
@@ -322,7 +329,7 @@ func (c *chooser) changeProperty(o *world.Object) {
 	x := c.x
 	x.Effect = EffectChanged
 	if x.Field == "" {
-		x.Field = draw(c.rng, configFields)
+		x.Field = draw(c.rng, c.configFields())
 	}
 	money := func(was int64) {
 		x.Delta = (1 + c.rng.Int64N(999)) * world.MicrosPerFen

@@ -81,13 +81,14 @@ func (f *Fault) Check(known func(media string) bool) error {
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
 		}
-	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField, FailTask, ExpireTask:
+	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField, FailTask, ExpireTask,
+		string(platform.FormOther), string(platform.FormPart):
 	default:
 		return fmt.Errorf(
 			"kind must be latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, "+
-				"retire_field, add_field, fail_task, expire_task or alter, not %q", f.Kind)
+				"retire_field, add_field, fail_task, expire_task, other_form, part_fails or alter, not %q", f.Kind)
 	}
-	if f.Once && !f.spoilsCalls() {
+	if f.Once && !f.spoilsCalls() && !f.isOfForm() {
 		return fmt.Errorf("once is for faults that disturb single calls, not for %s", f.Kind)
 	}
 	return f.checkField()
@@ -95,7 +96,7 @@ func (f *Fault) Check(known func(media string) bool) error {
 
 // spoilsCalls reports whether the kind disturbs single calls.
 func (f *Fault) spoilsCalls() bool {
-	return f.Kind != Alter && f.Kind != TokenDeath && !f.IsOfField() && !f.isOfTask()
+	return f.Kind != Alter && f.Kind != TokenDeath && !f.IsOfField() && !f.isOfTask() && !f.isOfForm()
 }
 
 // Active is a fault that is in force.
@@ -321,7 +322,7 @@ func Spoil(c *platform.Call, met map[string]*Active) {
 }
 
 // rowsFields are the names of lists of rows on all platforms.
-var rowsFields = []string{"list", "rows", "details"}
+var rowsFields = []string{"list", "rows", "details", "data"}
 
 // loseRow removes the last row of an answer's list.
 func loseRow(c *platform.Call) bool {
@@ -379,16 +380,40 @@ func wrongRow(c *platform.Call) bool {
 	})
 }
 
-// rewrite changes the data of an answer, and returns the result of change.
+// rewrite changes the data of an answer, and returns the result of change. The data are in the body of some answers,
+// and the only element of a list in some.
 func rewrite(c *platform.Call, change func(data map[string]json.RawMessage) bool) bool {
-	var answer, data map[string]json.RawMessage
-	if json.Unmarshal(c.Body, &answer) != nil || json.Unmarshal(answer["data"], &data) != nil || !change(data) {
+	var answer map[string]json.RawMessage
+	if json.Unmarshal(c.Body, &answer) != nil {
 		return false
 	}
-	answer["data"], _ = json.Marshal(data)
-	body, _ := json.Marshal(answer)
+	path := []string{"data"}
+	if answer["body"] != nil {
+		path = []string{"body", "data"}
+	}
+	if !rewriteAt(answer, path, change) {
+		return false
+	}
+	body, _ := json.Marshal(answer) // Decoded JSON can be encoded again.
 	c.Body, c.Outcome = append(c.Body[:0], body...), ledger.Injected
 	return true
+}
+
+func rewriteAt(in map[string]json.RawMessage, path []string, change func(map[string]json.RawMessage) bool) bool {
+	if len(path) == 0 {
+		return change(in)
+	}
+	var object map[string]json.RawMessage
+	var list []map[string]json.RawMessage
+	switch raw := in[path[0]]; {
+	case json.Unmarshal(raw, &object) == nil && rewriteAt(object, path[1:], change):
+		in[path[0]], _ = json.Marshal(object)
+		return true
+	case json.Unmarshal(raw, &list) == nil && len(list) == 1 && rewriteAt(list[0], path[1:], change):
+		in[path[0]], _ = json.Marshal(list)
+		return true
+	}
+	return false
 }
 
 // Recompile applies the ordered alterations to calls from now on.

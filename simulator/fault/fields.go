@@ -2,7 +2,6 @@ package fault
 
 import (
 	"fmt"
-	"slices"
 
 	"adsync/simulator/platform"
 )
@@ -25,16 +24,8 @@ func (f *Fault) checkField() error {
 
 // Field returns the change that the newest fault makes to a report's field that a call requests.
 func (s *Faults) Field(c *platform.Call, name string) platform.FieldChange {
-	if !s.any.Load() {
-		return platform.FieldAsEver
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, f := range slices.Backward(s.list) {
-		if f.IsOfField() && f.Field == name && f.selects(c.Spec.Name, c.Endpoint, c.Query.Get(c.Spec.AccountParam)) &&
-			f.claim(c) {
-			return map[string]platform.FieldChange{RetireField: platform.FieldRetired, AddField: platform.FieldAdded}[f.Kind]
-		}
+	if f := s.newest(c, func(f *Fault) bool { return f.IsOfField() && f.Field == name }); f != nil {
+		return map[string]platform.FieldChange{RetireField: platform.FieldRetired, AddField: platform.FieldAdded}[f.Kind]
 	}
 	return platform.FieldAsEver
 }

@@ -1,10 +1,6 @@
 package fault
 
-import (
-	"slices"
-
-	"adsync/simulator/platform"
-)
+import "adsync/simulator/platform"
 
 // Kinds of faults of asynchronous reports. A call that creates one meets them.
 const (
@@ -16,15 +12,8 @@ func (f *Fault) isOfTask() bool { return f.Kind == FailTask || f.Kind == ExpireT
 
 // Task returns the fate of an asynchronous report that a call creates, by the newest fault.
 func (s *Faults) Task(c *platform.Call) platform.TaskFate {
-	if !s.any.Load() {
-		return platform.TaskServed
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, f := range slices.Backward(s.list) {
-		if f.isOfTask() && f.selects(c.Spec.Name, c.Endpoint, c.Query.Get(c.Spec.AccountParam)) && f.claim(c) {
-			return map[string]platform.TaskFate{FailTask: platform.TaskFails, ExpireTask: platform.TaskExpires}[f.Kind]
-		}
+	if f := s.newest(c, (*Fault).isOfTask); f != nil {
+		return map[string]platform.TaskFate{FailTask: platform.TaskFails, ExpireTask: platform.TaskExpires}[f.Kind]
 	}
 	return platform.TaskServed
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 	if !t.IsAny() {
 		return false
 	}
-	isRefresh := strings.Contains(c.Endpoint, "refresh_token") || c.Query.Get("grant_type") == "refresh_token"
+	isRefresh := strings.Contains(strings.ToLower(c.Endpoint), "refresh") || c.Query.Get("grant_type") == "refresh_token"
 	if isRefresh && t.Springs(c, trap.RefreshCut) {
 		c.Cut = platform.CutAll
 		// If the refresh token stays the same, only the answer is lost. Otherwise the request is lost: no client could
@@ -48,7 +49,8 @@ func (t *Traps) AfterAnswer(c *platform.Call) {
 			"<!DOCTYPE html><html><body><h1>服务升级中</h1><p>Please come back later.</p></body></html>\n"...)
 	case t.Springs(c, trap.AnswerUnknownCode):
 		c.Code = UnknownCode
-		c.Body = append(c.Body[:0], `{"code":77777,"message":"This service is being moved.","data":null}`...)
+		c.Body = append(c.Body[:0], cmp.Or(c.Spec.UnknownAnswer,
+			`{"code":77777,"message":"This service is being moved.","data":null}`)...)
 	case t.spoils(c, trap.FigureUnreadable, figureOf(c), `"n/a"`):
 	case t.spoils(c, trap.KeyEmpty, keyOf(c), `""`):
 	}
@@ -89,7 +91,7 @@ func (t *Traps) Refuses(c *platform.Call) (limit.Refusal, bool) {
 		return limit.Refusal{Rule: rule, Busy: true, RetryIn: time.Second}, true
 	case t.Springs(c, trap.EndpointShut):
 		return t.close(c, closing{limit.Refusal{Rule: minute, Penalty: true}, c.Now + shutPenalty}), true
-	case strings.Contains(c.Endpoint, "report") && t.Springs(c, trap.ReportsShut):
+	case isReport(c) && t.Springs(c, trap.ReportsShut):
 		return t.close(c, closing{limit.Refusal{Rule: rule, Busy: true}, c.Now + shutReports}), true
 	}
 	return limit.Refusal{}, false

@@ -8,9 +8,11 @@ import (
 	"adsync/simulator/platform"
 )
 
+func isReport(c *platform.Call) bool { return strings.Contains(strings.ToLower(c.Endpoint), "report") }
+
 // figureOf returns the field of a figure in a report's rows; "" for other answers.
 func figureOf(c *platform.Call) string {
-	if !strings.Contains(c.Endpoint, "report") {
+	if !isReport(c) {
 		return ""
 	}
 	return c.Spec.FigureField
@@ -18,7 +20,7 @@ func figureOf(c *platform.Call) string {
 
 // keyOf returns the key field of an answer's rows; "" if they have no key.
 func keyOf(c *platform.Call) string {
-	if strings.Contains(c.Endpoint, "report") {
+	if isReport(c) {
 		for _, name := range c.Spec.DayFields {
 			if bytes.Contains(c.Body, []byte(`"`+name+`":`)) {
 				return name

@@ -132,7 +132,8 @@ func (c *Call) QueryKey() world.Key {
 	add(c.Endpoint)
 	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
 		switch name {
-		case "page", "page_no", "page_size", "cursor", "count", "access_token", "refresh_token", "timestamp", "nonce":
+		case "page", "page_no", "page_size", "cursor", "count", "access_token", "refresh_token", "timestamp", "nonce",
+			"startRow", "rowCount", "pageSize", "lastPageMaxUcId", "accessToken", "refreshToken":
 		default:
 			add(name)
 			add(c.Query.Get(name))
@@ -145,7 +146,7 @@ func (c *Call) QueryKey() world.Key {
 // IsFirstPage reports whether a call requests the first page of its query.
 func (c *Call) IsFirstPage() bool {
 	first := func(name, usual string) bool { text := c.Query.Get(name); return text == "" || text == usual }
-	return first("page", "1") && first("page_no", "1") && first("cursor", "0")
+	return first("page", "1") && first("page_no", "1") && first("cursor", "0") && first("startRow", "0")
 }
 
 // Rows returns the rows of a report for the call, in order of day, hour and object.

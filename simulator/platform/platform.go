@@ -31,6 +31,10 @@ type Platform interface {
 	CheapCall(ctx context.Context, address, token string) (*http.Request, error)
 }
 
+// Unwrapper is a platform whose parameters are inside of others. Unwrap sets a call's parameters, with that of the
+// account, before faults and traps read them.
+type Unwrapper interface{ Unwrap(c *Call) }
+
 // Simulation holds what calls are answered from.
 type Simulation struct {
 	Logger    *slog.Logger
@@ -73,7 +77,18 @@ type reportChanger interface {
 	Field(c *Call, name string) FieldChange
 	// Task returns the fate of an asynchronous report that a call creates.
 	Task(c *Call) TaskFate
+	// Takes reports whether a call's answer takes a form, and counts it.
+	Takes(c *Call, f Form) bool
 }
+
+// Form is a form of a good answer that differs from the usual one. It is the name of a kind of faults.
+type Form string
+
+// The forms, on platforms that have them.
+const (
+	FormOther Form = "other_form" // the data have the platform's other known shape
+	FormPart  Form = "part_fails" // the platform answers for a part of several ids, and reports an error for the other
+)
 
 // TaskFate is what a fault does to an asynchronous report.
 type TaskFate uint8

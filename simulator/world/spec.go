@@ -23,6 +23,9 @@ type Spec struct {
 	// CreativesAreParts means that creatives are no separate objects: they are listed with their ad, by their assets.
 	CreativesAreParts bool
 	VideosOnly        bool                  // creatives are videos
+	TextOnly          func(*Account) bool   // whether an account's creatives are texts, without assets; nil is never
+	Unbudgeted        bool                  // ads have no budget
+	ChinaOnly         bool                  // all accounts are in CNY, and their days are China's
 	Packs             func(k Key) bool      // whether the creatives of the ad with a key are one package; nil is never
 	AccountName       func(*Account) string // the displayed name of an account
 	// the user of a login, which it returns after the consent
@@ -43,7 +46,10 @@ type Spec struct {
 
 	AuthorisePath string // the path of the consent page, after the prefix
 	AppParam      string // the query parameter with the app's id
+	RedirectParam string // the query parameter with the address of the callback; "" is redirect_uri
 	CodeParam     string // the callback's parameter with the code
+	// Callback adds the platform's own parameters to those of the callback; nil adds none.
+	Callback func(w *World, l *Login, now int64, to url.Values)
 
 	AccessLife, RefreshLife int64 // life of tokens, in seconds of the world
 	CodeLife                int64 // life of authorisation codes, likewise
@@ -58,6 +64,8 @@ type Spec struct {
 	LengthFields []string                // the length of a video
 	IsSum        func(q url.Values) bool // whether a report's sums are those of its rows; nil is always
 	GiantTraps   map[trap.ID]int         // traps that only a giant with more creatives meets
+	// UnknownAnswer is an answer with the error code 77777, which no platform has; "" is one with code and message.
+	UnknownAnswer string
 
 	// Assumed holds behaviour that the documents do not state: its name and its value. An order changes a value.
 	Assumed map[string]int64

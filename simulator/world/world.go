@@ -127,7 +127,7 @@ func (w *World) Account(p *Spec, index int) Account {
 	k := Key(w.Seed).Sub(p.Number).Sub(uint64(index))
 	a := Account{Platform: p, Index: index, Key: k, Class: w.class(p, index), traps: w.Traps}
 	a.ID = p.AccountBase + int64(index)*p.AccountStep + k.Sub(1).Below(p.AccountStep)
-	if w.Usd > 0 && index%w.Usd == w.Usd-1 {
+	if w.Usd > 0 && index%w.Usd == w.Usd-1 && !p.ChinaOnly {
 		a.Calendar = Pacific()
 	}
 	switch a.Class {
