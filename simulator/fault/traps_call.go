@@ -23,7 +23,7 @@ func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 		c.Cut = platform.CutAll
 		// If the refresh token stays the same, only the answer is lost. Otherwise the request is lost: no client could
 		// continue after it lost the only answer with a new pair.
-		return c.Query.Get("grant_type") != "refresh_token"
+		return c.Spec.RefreshRotates || c.Query.Get("grant_type") != "refresh_token"
 	}
 	// A token that cannot be refreshed does not end: only a person could bring it back.
 	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && c.Spec.RefreshLife > 0 &&

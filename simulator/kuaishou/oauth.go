@@ -94,7 +94,7 @@ func (k *kuaishou) approved(c *platform.Call, _ *world.Account, p *platform.Para
 			list = append(list, a.ID)
 		}
 	}
-	from, to, _ := c.PageOf(page, size, len(list))
+	from, to := c.PageWithoutTotal(page, size, len(list))
 	c.Code = int(c.Assumed(approvalCode))
 	w := platform.Writer{Bytes: c.Body[:0]}
 	w.Open('{')

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"adsync/simulator/ledger"
@@ -60,8 +61,19 @@ const (
 	CodeCut = -1
 )
 
-// ReadBody reads the fields of a JSON body as parameters. A body that is not JSON sets none.
+// IsForm reports whether the body is a form, by its Content-Type.
+func (c *Call) IsForm() bool {
+	return strings.HasPrefix(c.Request.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+}
+
+// ReadBody reads the fields of a JSON body as parameters, or those of a form where the platform takes forms. A body
+// that is neither sets none.
 func (c *Call) ReadBody() {
+	if c.Spec.FormBody && c.IsForm() {
+		_ = c.Request.ParseForm() // a broken pair is a missing parameter
+		maps.Copy(c.Query, c.Request.PostForm)
+		return
+	}
 	var fields map[string]json.RawMessage
 	if json.NewDecoder(c.Request.Body).Decode(&fields) == nil {
 		for name, raw := range fields {

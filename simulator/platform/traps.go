@@ -10,25 +10,32 @@ import (
 // PageOf returns the bounds of a numbered page in a list of n, and the total for the answer. A trap changes one of
 // them, as if rows were added or removed while a client reads the pages.
 func (c *Call) PageOf(page, size, n int) (from, to, total int) {
+	from, to = c.PageWithoutTotal(page, size, n)
+	if page > 1 && from < to && c.Sim.Traps.Springs(c, trap.PageTotalMoved) {
+		return from, to, n + 1
+	}
+	return from, to, n
+}
+
+// PageWithoutTotal is PageOf for a list whose answers have no total.
+func (c *Call) PageWithoutTotal(page, size, n int) (from, to int) {
 	from, to = PageOf(page, size, n)
 	t := c.Sim.Traps
 	if from == to || !c.Sim.Switches.Any.Load() {
-		return from, to, n
+		return from, to
 	}
 	follows, isLast := page > 1, to == n
 	switch {
 	case follows && t.Springs(c, trap.PageRowTwice):
-		return from - 1, to - 1, n
+		return from - 1, to - 1
 	case follows && t.Springs(c, trap.PageRowLost):
-		return from + 1, min(to+1, n), n
-	case follows && t.Springs(c, trap.PageTotalMoved):
-		return from, to, n + 1
+		return from + 1, min(to+1, n)
 	case !isLast && t.Springs(c, trap.PageShort):
-		return from, to - 1, n
+		return from, to - 1
 	case !isLast && t.Springs(c, trap.PageEmpty):
-		return from, from, n
+		return from, from
 	}
-	return from, to, n
+	return from, to
 }
 
 // SkipsPage reports whether a page by cursor is empty although more rows follow: cursor is the position before its

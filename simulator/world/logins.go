@@ -113,9 +113,14 @@ func (l *Login) renew(seed, now int64, rotate bool) {
 	l.Access = digest("access", seed, l.Platform.Name, l.Index, l.Generation)[:32]
 	l.AccessExpires = now + l.Platform.AccessLife
 	if rotate && l.Platform.RefreshLife > 0 {
-		l.Refresh = digest("refresh", seed, l.Platform.Name, l.Index, l.Generation)[:40]
+		l.Refresh = l.refreshOf(seed, l.Generation)
 	}
 	l.RefreshExpires = now + l.Platform.RefreshLife
+}
+
+// refreshOf returns the refresh token of a generation.
+func (l *Login) refreshOf(seed int64, generation int) string {
+	return digest("refresh", seed, l.Platform.Name, l.Index, generation)[:40]
 }
 
 func (v *Vault) link(l *Login) {
@@ -222,6 +227,21 @@ func (v *Vault) Refreshed(p *Spec, app int, token string, now int64, rotate bool
 		l.renew(v.world.Seed, now, rotate)
 	})
 	return after, state, err
+}
+
+// Replaced returns the login whose refresh token was replaced by a later one; nil for any other token. A client that
+// sends a replaced token has not read its newest pair.
+func (v *Vault) Replaced(p *Spec, token string) *Login {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, l := range v.Logins {
+		for n := 1; l.Platform == p && n < l.Generation; n++ {
+			if l.Refresh != token && l.refreshOf(v.world.Seed, n) == token {
+				return l
+			}
+		}
+	}
+	return nil
 }
 
 // AnyRedirect is the redirect_uri for platforms that do not require it in the exchange.

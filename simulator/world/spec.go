@@ -18,6 +18,7 @@ type Spec struct {
 	AccountParam string // the query parameter that names the account
 	// parameters are in a JSON body: each field is treated as a query parameter, with its value as text or JSON
 	JSONBody    bool
+	FormBody    bool   // likewise in a form, in addition to JSONBody
 	ObjectKind  string // the kind of its lowest configuration level in the truth
 	HasProjects bool
 	// CreativesAreParts means that creatives are no separate objects: they are listed with their ad, by their assets.
