@@ -214,13 +214,19 @@ type Report struct {
 	// hour and object mean that the pages are not parts of one whole.
 	RepeatsHours bool
 	Page         func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+	// AccountsMax is how many accounts of one login a query may cover, and at most the rows of a page. 0 means that each
+	// account needs its own query. See ReportQuery.Accounts.
+	AccountsMax int
 	// Files describes the days that come as files; nil if none do.
 	Files *Files
 }
 
 // ReportQuery selects the rows and fields of a report.
 type ReportQuery struct {
-	Variant  string
+	Variant string
+	// Accounts are the accounts of a joint query, for reports with AccountsMax. They have one login, zone and currency.
+	// API.Account then returns only these three, and each row names its account. nil selects the account of the API.
+	Accounts []Account
 	From, To day.Day // both included, in the account's zone
 	// FromHour selects the hours of From from this one on, for reports with HasHours; 0 selects whole days.
 	FromHour int
@@ -272,6 +278,8 @@ type Row struct {
 	Day    day.Day // reports and daily cash flow only
 	Hour   int     // hourly reports only, 0..23 in the account's zone
 	Object string  // the platform's object id, "" at account level; for money the fund type
+	// Account is the platform's id of the row's account. It is set in answers to joint queries only.
+	Account string
 	// Name, Modified and Deleted are set for configuration rows only.
 	Name     string
 	Modified time.Time

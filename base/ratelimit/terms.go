@@ -78,8 +78,9 @@ func RankOf(ctx context.Context) Rank {
 	return Rank{}
 }
 
-// aroundWait calls Terms.AroundWait, and returns what to call when the wait is over.
-func aroundWait(ctx context.Context) (after func()) {
+// Waiting calls Terms.AroundWait, and returns what to call when the wait is over. Wait calls it. A caller that waits
+// for a call which another makes for it calls it too.
+func Waiting(ctx context.Context) (after func()) {
 	if t := termsOf(ctx); t != nil && t.AroundWait != nil {
 		return t.AroundWait()
 	}
@@ -97,8 +98,9 @@ func WithGranted(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, grantedKey{}, f)
 }
 
-// granted notes in the context that a call is about to be made, and calls the function of WithGranted.
-func granted(ctx context.Context) {
+// Granted notes in the context that a call is about to be made, and calls the function of WithGranted. Wait calls it
+// for its own context. Where the call is made for other callers too, it is called for each of their contexts.
+func Granted(ctx context.Context) {
 	if t := termsOf(ctx); t != nil {
 		t.hasGrant.Store(true)
 	}

@@ -103,13 +103,13 @@ type Grant struct {
 // Wait returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest
 // at the deadline. It returns another error if ctx was cancelled. Without a deadline it waits without a bound.
 func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
-	defer aroundWait(ctx)()
+	defer Waiting(ctx)()
 	began := clock.Mark()
 	d := w.dispatcher(c.Media)
 	if s, ok := d.takeSpare(c, Importance(ctx), began); ok {
 		d.taken.Inc()
 		d.waited.Observe(0)
-		granted(ctx)
+		Granted(ctx)
 		return Grant{s.until, s.rows}, nil
 	}
 	for late := 0; ; {
@@ -135,7 +135,7 @@ func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 		}
 		d.taken.Inc()
 		d.waited.Observe(clock.Since(began).Seconds())
-		granted(ctx)
+		Granted(ctx)
 		return g, nil
 	}
 }

@@ -89,6 +89,8 @@ func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Se
 		"a list of changes has what changed":                  testChanges,
 		"reports equal the truth, over all their pages":       testReports,
 		"a report begins at an hour if it has hours":          testHours,
+		"a joint query has the rows of each account":          testJoint,
+		"a probe finds the accounts that spend":               testProbe,
 		"balances equal the truth":                            testBalances,
 		"daily cash flows equal the truth":                    testFlows,
 		"the log of operations equals the truth":              testOperations,
@@ -140,9 +142,19 @@ func (h *harness) connect(t *testing.T, http *http.Client) {
 	})
 }
 
-func (h *harness) api(account string) media.CountingAPI {
-	return h.client.For(media.Account{ID: 1, Media: h.platform.Name(), ExternalID: account, TokenID: 1,
-		Zone: h.server.Zone, Currency: "CNY"})
+func (h *harness) api(account string) media.CountingAPI { return h.client.For(h.account(1, account)) }
+
+func (h *harness) account(id int64, external string) media.Account {
+	return media.Account{ID: id, Media: h.platform.Name(), ExternalID: external, TokenID: 1, Zone: h.server.Zone,
+		Currency: "CNY"}
+}
+
+// accounts returns up to most accounts of the login.
+func (h *harness) accounts(most int) (accounts []media.Account) {
+	for i, external := range h.server.Accounts[:min(most, len(h.server.Accounts))] {
+		accounts = append(accounts, h.account(int64(i+1), external))
+	}
+	return accounts
 }
 
 // pages fetches all pages and checks what holds on every platform: one proof, one total, distinct keys, as many rows as
@@ -165,7 +177,7 @@ func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []me
 		}
 		total, proof, sums = p.Total, p.Proof, p.Sums
 		for _, row := range p.Rows {
-			key := fmt.Sprint(row.Day, row.Hour, row.Object)
+			key := fmt.Sprint(row.Day, row.Hour, row.Object, " ", row.Account)
 			require.False(t, seen[key], "row %s came twice", key)
 			seen[key] = true
 			rows = append(rows, row)
@@ -235,9 +247,13 @@ func (h *harness) query(t *testing.T, report media.Report, account string, q med
 	if len(variants) == 0 {
 		variants = []string{""}
 	}
+	api := h.api(account)
+	if len(q.Accounts) > 0 {
+		api = h.client.For(h.account(0, ""))
+	}
 	for _, q.Variant = range variants {
 		got, n := pages(t, func(token string) (media.Page, error) {
-			page, err := report.Page(t.Context(), h.api(account), q, token)
+			page, err := report.Page(t.Context(), api, q, token)
 			if err == nil && len(page.Rows) > 0 {
 				require.Equal(t, report.HasSums, page.Sums != nil, "%s at level %s has sums, or has none", report.Name,
 					report.Level)

@@ -153,6 +153,51 @@ func testHours(t *testing.T, h *harness) {
 	}
 }
 
+// testJoint requests the rows of several accounts in one query. Each account's rows must equal those of its own query.
+func testJoint(t *testing.T, h *harness) {
+	t.Helper()
+	to := h.server.Today.Add(-1)
+	for _, report := range h.platform.Reports() {
+		if report.AccountsMax < 2 {
+			continue
+		}
+		from := to.Add(1 - min(report.MaxDays, 2))
+		q := media.ReportQuery{From: from, To: to, Accounts: h.accounts(report.AccountsMax)}
+		rows, _ := h.query(t, report, "", q)
+		all := map[string][]media.Row{}
+		for _, row := range rows {
+			account := row.Account
+			row.Account = ""
+			all[account] = append(all[account], row)
+		}
+		require.Greater(t, len(all), 1, "several accounts have rows")
+		for _, account := range q.Accounts {
+			own, _ := h.report(t, report, account.ExternalID, from, to)
+			require.ElementsMatch(t, own, all[account.ExternalID], "%s of account %s at level %s", report.Name,
+				account.ExternalID, report.Level)
+			delete(all, account.ExternalID)
+		}
+		require.Empty(t, all, "rows of other accounts")
+	}
+}
+
+// testProbe asks for several accounts in one call.
+func testProbe(t *testing.T, h *harness) {
+	t.Helper()
+	prober, ok := h.platform.(media.Prober)
+	if !ok {
+		return
+	}
+	accounts, today := h.accounts(prober.ProbeMax()), h.server.Today
+	got, err := prober.Probe(t.Context(), h.client.ForLogin(1), accounts, today.Hour(0, h.server.Zone))
+	require.NoError(t, err)
+	for _, a := range accounts {
+		want := slices.ContainsFunc(h.server.Rows(t, "report_daily", "account", a.ExternalID, today, today),
+			func(r Row) bool { return r.Metrics["cost"] > 0 || r.Metrics["impressions"] > 0 })
+		require.Equal(t, want, got[a.ID], "account %s", a.ExternalID)
+	}
+}
+
 // requireValues checks that a row's figures can be read from its JSON, and that its keys are those that the report
 // names.
 func requireValues(t *testing.T, report media.Report, row media.Row) {

@@ -91,6 +91,7 @@ type puller struct {
 	metrics  *metrics
 	causes   *telemetry.CauseLog   // logs a problem of all of a platform's accounts once
 	whole    []results.ReportLevel // reports and levels that hold all of an account's spend
+	joints   joints
 }
 
 // Handlers returns a platform's handlers: one per list, one per report name (its levels are values of the param
@@ -202,12 +203,12 @@ func fetch(ctx context.Context, of terms, page pageFunc) (fetched, error) {
 }
 
 type rowKey struct {
-	day    day.Day
-	hour   int
-	object string
+	day             day.Day
+	hour            int
+	object, account string
 }
 
-func keyOf(row media.Row) rowKey { return rowKey{day: row.Day, hour: row.Hour, object: row.Object} }
+func keyOf(row media.Row) rowKey { return rowKey{row.Day, row.Hour, row.Object, row.Account} }
 
 func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour, k.object) }
 

@@ -162,10 +162,17 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	if err != nil {
 		return media.Result{}, err
 	}
-	api := p.Caller.For(account)
+	api := &countingAPI{CountingAPI: p.Caller.For(account)}
 	var got fetched
 	err = p.withFields(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour},
 		func(report media.Report, query media.ReportQuery) (err error) {
+			// A retry reads its account alone, whatever the cause of the failure was.
+			if work.Attempt == 0 && report.AccountsMax > 1 {
+				joint := p.fetchJointly(ctx, api, report, query)
+				if got.rows, err = joint.rows, joint.err; err != nil || len(got.rows) > 0 {
+					return err
+				}
+			}
 			if from == to {
 				got, err = fetchDay(ctx, api, report, query)
 			} else {

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +35,12 @@ type world struct {
 	accounts map[int64]media.Account
 	rows     map[string][]string // by endpoint and the platform's id of the account
 	handlers *media.Registry
+	// answer changes the answer to a call for some accounts; nil for none.
+	answer func(ctx context.Context, ids, rows []string) ([]string, error)
+
+	mu    sync.Mutex
+	asked []string // the accounts of each call
+	calls int      // as the subtasks count them
 }
 
 func newWorld(t *testing.T, accounts ...string) *world {
@@ -73,14 +81,30 @@ type caller struct {
 	media.FileAPI // No test opens a file.
 	*world
 	account media.Account
+	made    int
 }
 
 func (c *caller) Account() media.Account { return c.account }
 
-func (*caller) Calls() int { return 1 }
+func (c *caller) Calls() int { return c.made }
 
-func (c *caller) Get(_ context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
-	rows := c.rows[endpoint+" "+query.Get("account")]
+func (c *caller) Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	c.made++
+	ids := strings.Split(query.Get("account"), ",")
+	slices.Sort(ids)
+	c.mu.Lock()
+	c.asked = append(c.asked, strings.Join(ids, ","))
+	c.mu.Unlock()
+	var rows []string
+	for _, id := range ids {
+		rows = append(rows, c.rows[endpoint+" "+id]...)
+	}
+	if c.answer != nil {
+		var err error
+		if rows, err = c.answer(ctx, ids, rows); err != nil {
+			return nil, err
+		}
+	}
 	return invented.NewOrchid().Decode(http.StatusOK, nil, fmt.Appendf(nil,
 		`{"code":0,"data":{"page_info":{"total_number":%d},"list":[%s]}}`, len(rows), strings.Join(rows, ",")))
 }
@@ -91,10 +115,19 @@ func (*caller) Post(context.Context, string, any) (json.RawMessage, error) {
 
 // pull pulls a day of an account's report at its own level.
 func (w *world) pull(account int64, report string, d day.Day) error {
+	return w.try(account, report, d, 0)
+}
+
+// try is pull after some failures.
+func (w *world) try(account int64, report string, d day.Day, failures int) error {
 	handler, ok := w.handlers.Get("orchid." + report)
 	require.True(w.t, ok)
-	_, err := handler.Run(w.t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: account, Part: d.String()},
+	result, err := handler.Run(w.t.Context(), media.Work{Attempt: failures,
+		Key:    task.Key{RunID: int64(failures + 1), AccountID: account, Part: d.String()},
 		Params: json.RawMessage(`{"level":"account"}`)})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls += result.Calls
 	return err
 }
 

@@ -1,6 +1,7 @@
 package invented_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
+	"adsync/base/metric"
 	"adsync/base/secret"
 	"adsync/media"
 	"adsync/media/mediatest"
@@ -26,8 +29,9 @@ import (
 // The suite runs for lists with and without a total, with and without changes.
 func TestPlatforms_PassTheConformanceSuite(t *testing.T) {
 	t.Parallel()
-	for _, p := range invented.Both() {
-		t.Run(p.Name(), func(t *testing.T) {
+	for name, p := range map[string]media.Platform{"tulip": invented.New(), "orchid": invented.NewOrchid(),
+		"orchid with a probe": prober{invented.NewOrchid()}} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mediatest.Run(t, p, func(t *testing.T) *mediatest.Server {
 				t.Helper()
@@ -35,6 +39,24 @@ func TestPlatforms_PassTheConformanceSuite(t *testing.T) {
 			})
 		})
 	}
+}
+
+// prober probes accounts by a joint query.
+type prober struct{ invented.Platform }
+
+func (prober) ProbeMax() int { return 4 }
+
+func (p prober) Probe(ctx context.Context, api media.API, accounts []media.Account, now time.Time) (map[int64]bool,
+	error) {
+	today := day.Of(now, accounts[0].Zone)
+	page, err := p.Reports()[0].Page(ctx, api, media.ReportQuery{Accounts: accounts, From: today, To: today}, "")
+	spending := map[int64]bool{}
+	for _, row := range page.Rows {
+		cost, _ := row.Metrics.Get(metric.Cost)
+		at := slices.IndexFunc(accounts, func(a media.Account) bool { return a.ExternalID == row.Account })
+		spending[accounts[at].ID] = cost > 0
+	}
+	return spending, err
 }
 
 func TestOrchid_DeclaresHowItsListsEnd(t *testing.T) {
@@ -90,13 +112,13 @@ func serve(t *testing.T, p media.Platform) *mediatest.Server {
 		Access: secret.NewText(s.access), Refresh: secret.NewText("refresh-token-0"), Accounts: accounts,
 		Zone: zone, Today: today,
 		Objects: func(_ *testing.T, list, account string) []mediatest.Object { return objects(list, account) },
-		Rows: func(_ *testing.T, report, level, _ string, from, to day.Day) []mediatest.Row {
-			return s.truth(report == "report_hourly", level, from, to)
+		Rows: func(_ *testing.T, report, level, account string, from, to day.Day) []mediatest.Row {
+			return s.truth(account, report == "report_hourly", level, from, to)
 		},
 		Balance: func(*testing.T, string) []fund.Row { return cash(fund.Balance, 70) },
-		Flow: func(_ *testing.T, _ string, from, to day.Day) (flows []mediatest.Flow) {
+		Flow: func(_ *testing.T, account string, from, to day.Day) (flows []mediatest.Flow) {
 			for _, d := range day.Between(from, to) {
-				flows = append(flows, mediatest.Flow{Day: d, Funds: cash(fund.Paid, s.value(d, 0, "", 0))})
+				flows = append(flows, mediatest.Flow{Day: d, Funds: cash(fund.Paid, s.value(account, d, 0, "", 0))})
 			}
 			return flows
 		},
@@ -147,9 +169,9 @@ func operations(account string, from, to day.Day) (all []mediatest.Operation) {
 }
 
 // value returns a figure as a whole number, in hundredths for money.
-func (s *server) value(d day.Day, hour int, object string, figure int) int64 {
+func (s *server) value(account string, d day.Day, hour int, object string, figure int) int64 {
 	h := fnv.New32a()
-	fmt.Fprint(h, d, hour, object, figure)
+	fmt.Fprint(h, account, d, hour, object, figure)
 	return int64(h.Sum32() % 5000)
 }
 
@@ -171,11 +193,11 @@ func keys(hourly bool, level string, from, to day.Day, each func(d day.Day, hour
 	}
 }
 
-func (s *server) truth(hourly bool, level string, from, to day.Day) (rows []mediatest.Row) {
+func (s *server) truth(account string, hourly bool, level string, from, to day.Day) (rows []mediatest.Row) {
 	keys(hourly, level, from, to, func(d day.Day, hour int, id string) {
 		row := mediatest.Row{Day: d, Hour: hour, Object: id, Metrics: map[string]int64{}}
 		for i, f := range s.figures {
-			row.Metrics[f.Metric] = s.value(d, hour, id, i)
+			row.Metrics[f.Metric] = s.value(account, d, hour, id, i)
 			if f.Unit != wire.Count {
 				row.Metrics[f.Metric] *= 10_000
 			}
@@ -230,7 +252,7 @@ func (s *server) answer(r *http.Request) (code int, data any) {
 	case "fund_daily":
 		var rows []any
 		for _, d := range day.Between(from, to) {
-			rows = append(rows, map[string]any{"type": "cash", "date": d, "paid": s.value(d, 0, "", 0)})
+			rows = append(rows, map[string]any{"type": "cash", "date": d, "paid": s.value(q.Get("account"), d, 0, "", 0)})
 		}
 		return 0, page(rows, r)
 	case "operations":
@@ -253,7 +275,11 @@ func (s *server) answer(r *http.Request) (code int, data any) {
 		}
 		return 0, page(rows, r)
 	case "report_daily", "report_hourly":
-		return 0, page(s.rows(endpoint == "report_hourly", r), r)
+		var rows []any
+		for account := range strings.SplitSeq(q.Get("account"), ",") {
+			rows = append(rows, s.rows(account, endpoint == "report_hourly", r)...)
+		}
+		return 0, page(rows, r)
 	default:
 		return 0, s.list(endpoint, r)
 	}
@@ -271,8 +297,8 @@ func (s *server) token(r *http.Request) (code int, data any) {
 	return 0, map[string]any{"access_token": s.access, "expires_in": 3600}
 }
 
-// rows returns a report's rows with all figures.
-func (s *server) rows(hourly bool, r *http.Request) (rows []any) {
+// rows returns an account's rows of a report with all figures.
+func (s *server) rows(account string, hourly bool, r *http.Request) (rows []any) {
 	q := r.URL.Query()
 	fromHour, _ := strconv.Atoi(q.Get("from_hour"))
 	keys(hourly, q.Get("level"), day.Day(q.Get("from")), day.Day(q.Get("to")), func(d day.Day, hour int, id string) {
@@ -281,16 +307,16 @@ func (s *server) rows(hourly bool, r *http.Request) (rows []any) {
 		}
 		figures := map[string]any{}
 		for i, f := range s.figures {
-			figures[f.Field] = s.value(d, hour, id, i)
+			figures[f.Field] = s.value(account, d, hour, id, i)
 			if f.Unit == wire.Major {
-				figures[f.Field] = fmt.Sprintf("%.2f", float64(s.value(d, hour, id, i))/100)
+				figures[f.Field] = fmt.Sprintf("%.2f", float64(s.value(account, d, hour, id, i))/100)
 			}
 		}
 		row := figures
 		if s.platform.Name() == invented.Orchid {
 			row = map[string]any{"figures": figures}
 		}
-		row["date"] = d
+		row["date"], row["account"] = d, json.Number(account)
 		if hourly {
 			row["hour"] = hour
 		}

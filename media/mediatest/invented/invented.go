@@ -6,8 +6,8 @@
 // has campaigns above the ad groups. It has two rows of an hour that occurs twice. Its list of campaigns has no total
 // and selects no changes. Its list of images has no total either, but it marks the last page, and it selects changes by
 // the day. It makes files of the days of its daily reports that are older than 60 days, and it has a log of operations.
-// Both platforms have raw tables as a real one has, which sqldb.EnsureRawTables creates, and read their rows with
-// package wire.
+// One query of a report covers up to four accounts. Both platforms have raw tables as a real one has, which
+// sqldb.EnsureRawTables creates, and read their rows with package wire.
 package invented
 
 import (

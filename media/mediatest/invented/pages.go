@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"adsync/base/day"
@@ -22,6 +23,9 @@ const (
 	listSize = 100
 	rowsMax  = 10_000
 )
+
+// accountsMax is how many accounts one query of Orchid covers.
+const accountsMax = 4
 
 var tulipFigures = wire.Figures{
 	{Field: "cost", Metric: "cost", Unit: wire.Fen},
@@ -87,7 +91,7 @@ func (r report) described(of media.Report) media.Report {
 	of.Name, of.Level, of.Hourly, of.Keys, of.Figures, of.Values, of.Page = r.name, r.level, r.hourly, r.keys(),
 		r.figures(), r.values, r.page
 	if r.orchid {
-		of.HasHours, of.RepeatsHours = r.hourly, r.hourly
+		of.HasHours, of.RepeatsHours, of.AccountsMax = r.hourly, r.hourly, accountsMax
 		return of
 	}
 	of.RowsMax = rowsMax
@@ -132,13 +136,27 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"account": {api.Account().ExternalID}, "level": {r.level}, "from": {q.From.String()}, "to": {q.To.String()},
 		"fields": {asJSON(fields)},
 	}
+	if len(q.Accounts) > 0 {
+		var ids []string
+		for _, a := range q.Accounts {
+			ids = append(ids, a.ExternalID)
+		}
+		query.Set("account", strings.Join(ids, ","))
+	}
 	if q.FromHour > 0 {
 		query.Set("from_hour", strconv.Itoa(q.FromHour))
 	}
 	if len(q.Within) > 0 {
 		query.Set("adgroups", asJSON(q.Within))
 	}
-	out, err := media.Numbered{Endpoint: r.name, Size: pageSize}.Page(ctx, api, page, query, media.EachRow(r.read))
+	out, err := media.Numbered{Endpoint: r.name, Size: pageSize}.Page(ctx, api, page, query,
+		media.EachRow(func(from *wire.Row) media.Row {
+			row := r.read(from)
+			if len(q.Accounts) > 0 {
+				row.Account = from.KeyNumber("account")
+			}
+			return row
+		}))
 	return out, media.NameField(err, fields, strconv.Itoa(unknownField))
 }
 
