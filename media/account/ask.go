@@ -54,12 +54,16 @@ func newAsker(platform media.Platform, calls Calls) (*asker, error) {
 	return a, nil
 }
 
-// most returns how many accounts one call takes.
-func (a *asker) most() int {
-	if a.prober == nil {
+// most returns how many accounts one call takes. An account without a row in the answer to a joint query may be one
+// that the platform refuses, so parked accounts need their own queries.
+func (a *asker) most(parked bool) int {
+	switch {
+	case a.prober != nil:
+		return max(a.prober.ProbeMax(), 1)
+	case parked:
 		return 1
 	}
-	return max(a.prober.ProbeMax(), 1)
+	return max(a.report.AccountsMax, 1)
 }
 
 // answer is the result for one account.
@@ -68,9 +72,9 @@ type answer struct {
 	err      error
 }
 
-// ask returns an answer for each account. The accounts belong to one login and fit into one call. When the platform
-// refuses a call as a whole, ask repeats it for each half, so that one bad account fails alone. An error concerns no
-// single account: it is a limit, or the login.
+// ask returns an answer for each account. The accounts have one login and zone, and fit into one call. When the
+// platform refuses a call as a whole, ask repeats it for each half, so that one bad account fails alone. An error
+// concerns no single account: it is a limit, or the login.
 func (a *asker) ask(ctx context.Context, accounts []media.Account, now time.Time) (map[int64]answer, error) {
 	spending, err := a.call(ctx, accounts, now)
 	e, _ := errors.AsType[*media.Error](err)
@@ -111,8 +115,12 @@ func (a *asker) call(ctx context.Context, accounts []media.Account, now time.Tim
 	}
 	account := accounts[0]
 	today := day.Of(now, account.Zone)
-	api := a.calls.For(account)
 	query := media.ReportQuery{From: today, To: today, Without: a.besides}
+	if len(accounts) > 1 {
+		query.Accounts = accounts
+		account = media.Account{Media: account.Media, TokenID: account.TokenID, Zone: account.Zone}
+	}
+	api := a.calls.For(account)
 	page, err := a.report.Page(ctx, api, query, "")
 	if e, ok := errors.AsType[*media.Error](err); ok && e.Field != "" && !a.report.Needs(e.Field) {
 		// The platform has retired the field. The next pull records that, and spend is enough here.
@@ -123,7 +131,13 @@ func (a *asker) call(ctx context.Context, accounts []media.Account, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	return map[int64]bool{account.ID: slices.ContainsFunc(page.Rows, spends)}, nil
+	spending := map[int64]bool{}
+	for _, asked := range accounts {
+		spending[asked.ID] = slices.ContainsFunc(page.Rows, func(r media.Row) bool {
+			return spends(r) && (len(accounts) == 1 || r.Account == asked.ExternalID)
+		})
+	}
+	return spending, nil
 }
 
 // wakingMetrics are the metrics that show an account to be awake.

@@ -108,7 +108,7 @@ func (p *probe) run(ctx context.Context, calls int) error {
 	}
 	accounts := slices.Clone(due)
 	if left := calls - len(due); left > 0 {
-		sleeping, err := p.Store.InactiveAccounts(ctx, p.Platform.Name(), left*p.asker.most())
+		sleeping, err := p.Store.InactiveAccounts(ctx, p.Platform.Name(), left*p.asker.most(false))
 		if err != nil {
 			return err
 		}
@@ -158,19 +158,20 @@ func (p *probe) logins(ctx context.Context) error {
 	}
 }
 
-// batches cuts accounts into batches for one call each: of one login, and with parked accounts apart, since they may
-// fail the call of others.
+// batches cuts accounts into batches for one call each: of one login and zone, so that they have one day, and with
+// parked accounts apart, since they may fail the call of others.
 func (p *probe) batches(accounts []settings.ProbeAccount) [][]settings.ProbeAccount {
 	type kind struct {
 		login  int64
+		zone   string
 		parked bool
 	}
 	open := map[kind]int{} // the index of the batch that is not full
 	var batches [][]settings.ProbeAccount
 	for _, a := range accounts {
-		k := kind{a.TokenID, a.Parked != ""}
+		k := kind{a.TokenID, a.Timezone, a.Parked != ""}
 		at, ok := open[k]
-		if !ok || len(batches[at]) >= p.asker.most() {
+		if !ok || len(batches[at]) >= p.asker.most(k.parked) {
 			at = len(batches)
 			open[k] = at
 			batches = append(batches, nil)

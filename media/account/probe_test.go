@@ -87,27 +87,41 @@ func (a *api) Calls() int             { return a.made }
 func (c *cloud) For(of media.Account) media.CountingAPI { return &api{account: of} }
 func (c *cloud) ForLogin(int64) media.CountingAPI       { return &api{} }
 
-// platform answers for one account a call.
+// platform answers for one account a call, or for accountsMax.
 type platform struct {
 	invented.Platform
-	cloud *cloud
+	cloud       *cloud
+	accountsMax int
 }
 
 func (p platform) Reports() []media.Report {
 	return []media.Report{{Name: "report_daily", Level: "account", MaxDays: 1, Figures: figures,
+		AccountsMax: p.accountsMax,
 		Page: func(_ context.Context, a media.API, q media.ReportQuery, _ string) (media.Page, error) {
 			a.(*api).made++
 			if err := p.cloud.askFields(q.Fields(figures.Fields())); err != nil {
 				return media.Page{}, err
 			}
-			spending, err := p.cloud.ask(a.Account().ExternalID)
-			if err != nil || len(spending) == 0 {
-				return media.Page{}, err
+			if len(q.Accounts) == 0 {
+				q.Accounts = []media.Account{a.Account()}
 			}
-			row := media.Row{}
-			row.Metrics.Set(metric.Index("impressions"), 1)
-			return media.Page{Rows: []media.Row{row}, Total: 1}, nil
+			spending, err := p.cloud.ask(externalIDs(q.Accounts)...)
+			var page media.Page
+			for _, id := range spending {
+				row := media.Row{Account: id}
+				row.Metrics.Set(metric.Index("impressions"), 1)
+				page.Rows = append(page.Rows, row)
+			}
+			page.Total = len(page.Rows)
+			return page, err
 		}}}
+}
+
+func externalIDs(accounts []media.Account) (ids []string) {
+	for _, account := range accounts {
+		ids = append(ids, account.ExternalID)
+	}
+	return ids
 }
 
 // wholesale answers for four accounts a call.
@@ -118,11 +132,7 @@ func (wholesale) ProbeMax() int { return 4 }
 func (p wholesale) Probe(_ context.Context, a media.API, accounts []media.Account, _ time.Time) (map[int64]bool,
 	error) {
 	a.(*api).made++
-	var ids []string
-	for _, account := range accounts {
-		ids = append(ids, account.ExternalID)
-	}
-	spending, err := p.cloud.ask(ids...)
+	spending, err := p.cloud.ask(externalIDs(accounts)...)
 	found := map[int64]bool{}
 	for _, account := range accounts {
 		found[account.ID] = slices.Contains(spending, account.ExternalID)
@@ -212,26 +222,60 @@ func TestProbe_AFewCallsARunReachAllAccounts(t *testing.T) {
 	}
 }
 
+// The accounts of one call come from a probe of the platform, or from a joint query.
 func TestProbe_OneForbiddenAccountDoesNotFailTheCallOfMany(t *testing.T) {
 	t.Parallel()
-	l, c := newLife(t), newCloud()
-	ids := l.sleeping(10)
-	c.errs[numbered(3)] = errRevoked
-	c.spending[numbered(2)], c.spending[numbered(9)] = true, true
-	l.probe(wholesale{platform{cloud: c}}, c, "")
-	for i, id := range ids {
-		tier, _ := l.tier(id)
-		require.Equal(t, i == 2 || i == 9, tier == "active", "account %d", i)
-		why, _, _ := l.parked(id)
-		require.Equal(t, i == 3, why != "", "account %d", i)
-	}
-	_, calls := c.take()
-	require.Equal(t, 3+4, calls, "three calls for ten accounts, and four to find the one among four")
+	for name, of := range map[string]func(*cloud) media.Platform{
+		"a probe":       func(c *cloud) media.Platform { return wholesale{platform{cloud: c}} },
+		"a joint query": func(c *cloud) media.Platform { return platform{cloud: c, accountsMax: 4} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, c := newLife(t), newCloud()
+			ids := l.sleeping(10)
+			c.errs[numbered(3)] = errRevoked
+			c.spending[numbered(2)], c.spending[numbered(9)] = true, true
+			l.probe(of(c), c, "")
+			for i, id := range ids {
+				tier, _ := l.tier(id)
+				require.Equal(t, i == 2 || i == 9, tier == "active", "account %d", i)
+				why, _, _ := l.parked(id)
+				require.Equal(t, i == 3, why != "", "account %d", i)
+			}
+			_, calls := c.take()
+			require.Equal(t, 3+4, calls, "three calls for ten accounts, and four to find the one among four")
 
-	// The next run does not probe it, and the rest takes a quarter of the calls.
+			// The next run does not probe it, and the rest takes a quarter of the calls.
+			l.probe(of(c), c, "")
+			asked, calls := c.take()
+			require.Len(t, asked, 7)
+			require.Equal(t, 2, calls)
+		})
+	}
+}
+
+// The answer to a joint query may leave out the accounts that the platform refuses.
+func TestProbe_ParkedAccountsHaveQueriesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	l, c := newLife(t), newCloud()
+	ids := l.sleeping(4)
+	for _, id := range ids[2:] {
+		_, err := l.store.ParkAccount(t.Context(), id, "frozen: x", l.at)
+		require.NoError(t, err)
+	}
+	l.at = l.at.Add(time.Hour)
+	l.probe(platform{cloud: c, accountsMax: 4}, c, "")
+	_, calls := c.take()
+	require.Equal(t, 3, calls)
+}
+
+func TestProbe_TheAccountsOfACallHaveOneZone(t *testing.T) {
+	t.Parallel()
+	l, c := newLife(t), newCloud()
+	ids := l.sleeping(4)
+	l.exec(l.store.Config, "UPDATE media_account SET timezone = 'Asia/Tokyo' WHERE id = ?", ids[1])
 	l.probe(wholesale{platform{cloud: c}}, c, "")
-	asked, calls := c.take()
-	require.Len(t, asked, 7)
+	_, calls := c.take()
 	require.Equal(t, 2, calls)
 }
 
