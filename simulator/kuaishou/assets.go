@@ -76,13 +76,7 @@ func picType(x *world.Asset) int64 {
 
 // writeFile writes a file's fields.
 func writeFile(c *platform.Call, w *platform.Writer, fields []platform.Field[file], x *world.Asset) {
-	c.CountFile(x)
-	for _, f := range fields {
-		if !c.LeavesOut(w, f.Name, x) {
-			w.Key(f.Name)
-			f.Write(w, file{c, x})
-		}
-	}
+	platform.WriteFile(c, w, fields, file{c, x}, x)
 }
 
 // chosen reads a condition on ids and returns whether a file fits it.

@@ -1,7 +1,6 @@
 package kuaishou
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -78,12 +77,10 @@ func (q *query) line(r *world.Row, names []string) []string {
 
 // figure returns a figure as text. An omitted one is empty, or a dash.
 func (q *query) figure(x *column, r *world.Row) string {
-	var w platform.Writer
-	if x.of != nil && platform.LeavesOut(&q.silence, &w, "", *x.of, &r.Figures) {
-		if bytes.HasSuffix(w.Bytes, []byte(`"-"`)) {
-			return "-"
+	if x.of != nil {
+		if text, left := platform.LeavesOutText(&q.silence, *x.of, &r.Figures); left {
+			return text
 		}
-		return ""
 	}
 	return string(x.value(nil, r))
 }

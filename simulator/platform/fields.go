@@ -1,5 +1,7 @@
 package platform
 
+import "adsync/simulator/world"
+
 // Field is a field of an object, with its name.
 type Field[T any] struct {
 	Name  string
@@ -17,5 +19,16 @@ func WriteFields[T any](c *Call, w *Writer, fields []Field[T], x T, asText bool)
 	for _, f := range fields {
 		w.Key(f.Name)
 		w.Value(asText && c.IsNumber(f.Name), func() { f.Write(w, x) })
+	}
+}
+
+// WriteFile writes the fields of a file of a library. A trap leaves some out.
+func WriteFile[T any](c *Call, w *Writer, fields []Field[T], x T, file *world.Asset) {
+	c.CountFile(file)
+	for _, f := range fields {
+		if !c.LeavesOut(w, f.Name, file) {
+			w.Key(f.Name)
+			f.Write(w, x)
+		}
 	}
 }

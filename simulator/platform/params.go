@@ -23,8 +23,8 @@ func (p *Params) fail(format string, args ...any) {
 	}
 }
 
-// Object reads a JSON object as parameters of their own: each field with its value as text or JSON. ok is false if there
-// is no object.
+// Object reads a JSON object as parameters of their own: each field with its value as text or JSON. ok is false if
+// there is no object.
 func (p *Params) Object(name string) (fields url.Values, ok bool) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal([]byte(p.text(name)), &given) != nil || given == nil {

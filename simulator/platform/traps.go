@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"bytes"
 	"slices"
 
 	"adsync/simulator/fault/trap"
@@ -105,6 +106,16 @@ func LeavesOut(s *world.Silence, w *Writer, field string, m world.Metric, f *wor
 	}
 	s.Left++
 	return true
+}
+
+// LeavesOutText returns the text of an omitted figure in a file: an empty one, or a dash.
+func LeavesOutText(s *world.Silence, m world.Metric, f *world.Figures) (text string, left bool) {
+	var w Writer
+	left = LeavesOut(s, &w, "", m, f)
+	if bytes.HasSuffix(w.Bytes, []byte(`"-"`)) {
+		text = "-"
+	}
+	return text, left
 }
 
 // CountSilence counts an answer with omitted figures.

@@ -43,12 +43,18 @@ type Sim struct {
 // New starts a simulator with n accounts of p, the platform under test, and with no other platform.
 func New(t testing.TB, p platform.Platform, n int) *Sim {
 	t.Helper()
-	s, err := simulator.New(simulator.Config{Accounts: n, Seed: seed, Start: Noon, Frozen: true,
+	return NewAt(t, p, n, 0, Noon)
+}
+
+// NewAt is New with one account in so many in USD, and with another time of the clock.
+func NewAt(t testing.TB, p platform.Platform, n, usd int, now time.Time) *Sim {
+	t.Helper()
+	s, err := simulator.New(simulator.Config{Accounts: n, Seed: seed, Start: now, Frozen: true, USD: usd,
 		Platforms: []platform.Platform{p}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	x := &Sim{Simulator: s, t: t, spec: p.Spec(), twin: &world.World{
-		Seed: seed, Accounts: n, Specs: []*world.Spec{p.Spec()},
+		Seed: seed, Accounts: n, Usd: usd, Specs: []*world.Spec{p.Spec()},
 		Lives: world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(),
 	}}
 	rules := slices.Clone(p.Spec().Limits)
@@ -88,10 +94,16 @@ func (s *Sim) Objects(a *world.Account) []world.Object {
 // Credentials returns the credentials of the platform's first app, which the first 1000 accounts share.
 func (s *Sim) Credentials() control.AppCredentials {
 	s.t.Helper()
+	return s.AppCredentials(0)
+}
+
+// AppCredentials returns the credentials of the platform's n-th app.
+func (s *Sim) AppCredentials(n int) control.AppCredentials {
+	s.t.Helper()
 	var all map[string]control.Credentials
 	w := s.Do(httptest.NewRequest(http.MethodGet, control.Prefix+"credentials", nil))
 	require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &all))
-	return all[s.spec.Name].Apps[0]
+	return all[s.spec.Name].Apps[n]
 }
 
 // Token returns the access token of the login that reaches an account.
