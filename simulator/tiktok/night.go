@@ -1,0 +1,36 @@
+package tiktok
+
+import (
+	"context"
+	"net/http"
+
+	"adsync/simulator/night"
+)
+
+// Night implements platform.Platform.
+func (t *tiktok) Night() night.Platform {
+	return night.Platform{
+		Media: t.about.Name, HourlyReports: reportEndpoint, DailyReports: reportEndpoint,
+		Ads: "tiktok_adgroup", Modified: "modify_time",
+		Events: []night.Event{
+			// Reports leave out the spend of deleted ads unless they are asked for it.
+			{
+				At: night.LateFigures, Kind: night.CreativesDropped,
+				Gone: "SELECT COUNT(*) FROM tiktok_ad WHERE account_id = ? AND deleted_at IS NOT NULL",
+			},
+			{
+				At: night.Lists, Name: "over the limit of the app", What: "waited, at no attempt",
+				Order: map[string]any{"kind": "over_limit", "endpoint": "ad/get", "count": 2},
+			},
+		},
+	}
+}
+
+// CheapCall implements platform.Platform. The call names no account: it counts, and is refused afterwards.
+func (t *tiktok) CheapCall(ctx context.Context, address, token string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+t.about.BasePath+"/advertiser/info/", nil)
+	if err == nil {
+		req.Header.Set("Access-Token", token)
+	}
+	return req, err
+}
