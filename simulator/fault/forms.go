@@ -8,7 +8,8 @@ import (
 
 // isOfForm reports whether the kind is a form of good answers, which the platform writes.
 func (f *Fault) isOfForm() bool {
-	return f.Kind == string(platform.FormOther) || f.Kind == string(platform.FormPart)
+	forms := []platform.Form{platform.FormOther, platform.FormFull, platform.FormPart}
+	return slices.Contains(forms, platform.Form(f.Kind))
 }
 
 // Takes reports whether the newest fault of a form makes a call's answer take it.

@@ -87,6 +87,7 @@ type Form string
 // The forms, on platforms that have them.
 const (
 	FormOther Form = "other_form" // the data have the platform's other known shape
+	FormFull  Form = "full_page"  // the last page of a list without a total is full
 	FormPart  Form = "part_fails" // the platform answers for a part of several ids, and reports an error for the other
 )
 
