@@ -29,8 +29,10 @@ type caller struct {
 type route struct {
 	method string
 	takes  taking
-	serve  func(c *platform.Call, by caller, p *platform.Params) *platform.Failure
+	serve  handler
 }
+
+type handler func(c *platform.Call, by caller, p *platform.Params) *platform.Failure
 
 // taking is what a call has in addition to its parameters.
 type taking int
@@ -48,11 +50,23 @@ func New() platform.Platform {
 	b := &bilibili{about: spec()}
 	get, post := http.MethodGet, http.MethodPost
 	b.routes = map[string]route{
-		tokenCall:            {post, takesApp, b.token},
-		"oauth2/user":        {get, takesLogin, b.user},
-		"oauth2/subjects":    {get, takesLogin, b.subjects},
-		"oauth2/accounts":    {get, takesLogin, b.accounts},
-		"cpc/v3/account/get": {get, takesAccount, b.account},
+		tokenCall:         {post, takesApp, b.token},
+		"oauth2/user":     {get, takesLogin, b.user},
+		"oauth2/subjects": {get, takesLogin, b.subjects},
+		"oauth2/accounts": {get, takesLogin, b.accounts},
+
+		"cpc/v3/account/get":             {get, takesAccount, b.account},
+		"cpc/v3/account/list_cash_flows": {post, takesAccount, b.flows},
+		"cpc/v3/campaign/list_campaigns": {post, takesAccount, list(campaigns)},
+		"cpc/v3/campaign/get":            {get, takesAccount, detail("campaign_id", campaigns)},
+		unitList:                         {post, takesAccount, list(units)},
+		"cpc/v3/unit/get":                {get, takesAccount, detail("unit_id", units)},
+		"cpc/v3/creative/list_creatives": {post, takesAccount, list(creatives)},
+		"cpc/v3/creative/get":            {get, takesAccount, detail("creative_id", creatives)},
+		"cpc/v3/material/list_images":    {post, takesAccount, files(world.AssetImage)},
+		"cpc/v3/material/list_videos":    {post, takesAccount, files(world.AssetVideo)},
+		"report/v2/cash":                 {get, takesAccount, b.cash},
+		reportCall:                       {post, takesAccount, b.report},
 	}
 	return b
 }
@@ -63,6 +77,7 @@ func spec() *world.Spec {
 		Hosts:         []string{"cm.bilibili.com", "ad.bilibili.com"},
 		AuthorisePath: "/developer/developer-authorization", AppParam: "client_id", CodeParam: "code",
 		AccountParam: "account_id", JSONBody: true, FormBody: true, ObjectKind: "unit", HasProjects: true,
+		ChinaOnly:   true,
 		AccountName: func(a *world.Account) string { return a.Name() },
 		User: func(w *world.World, l *world.Login) (int64, string) {
 			a := w.Account(l.Platform, l.First)
@@ -78,11 +93,13 @@ func spec() *world.Spec {
 		ProjectBase: 10_000_000, ObjectBase: 100_000_000, ObjectStep: 3,
 		CreativeBase: 1_000_000_000, AppBase: 660_000_000,
 		CreativeObject: func(x *world.Creative) string { return strconv.FormatInt(x.ID, 10) },
-		AssetID: func(kind world.AssetKind, number int64, _ world.Key) string {
-			return strconv.FormatInt([...]int64{40_000_000, 50_000_000}[kind]+number*2, 10)
-		},
-		FigureField: "charged_cost_milli", DayFields: []string{"date_time", "date"},
-		AccessLife: 86_400, RefreshLife: 20 * 86_400, CodeLife: 600, RefreshRotates: true,
+		AssetID:        assetID,
+		FigureField:    costField, DayFields: []string{dimDay, dimDate},
+		KeyFields: map[string]string{"cpc/v3/campaign/list_campaigns": "campaign_id", unitList: "unit_id",
+			"cpc/v3/creative/list_creatives": "creative_id"},
+		NumberFields: []string{"unit_id", "campaign_id", "creative_id", "bid"},
+		LengthFields: []string{"duration"},
+		AccessLife:   86_400, RefreshLife: 20 * 86_400, CodeLife: 600, RefreshRotates: true,
 		// No number is known: these are chosen.
 		Limits: []limit.Rule{
 			{Media: "bilibili", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 100},
@@ -223,4 +240,9 @@ func (b *bilibili) named(c *platform.Call, l *world.Login) (world.Account, *plat
 		return a, refusal(c, codeClosed, "account %s is frozen", text)
 	}
 	return a, nil
+}
+
+// moment returns a time of an object as text.
+func moment(c *platform.Call, at int64) string {
+	return time.Unix(at+c.Assumed(zoneSeconds), 0).UTC().Format(time.DateTime)
 }

@@ -2,6 +2,7 @@ package bilibili_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -45,6 +46,13 @@ func (s *sim) send(method, token, path, kind, body string) *httptest.ResponseRec
 // get makes a call by GET, with a token.
 func (s *sim) get(token, path string, q url.Values) *httptest.ResponseRecorder {
 	return s.send(http.MethodGet, token, path+"?"+q.Encode(), "", "")
+}
+
+// call makes a call by POST for an account, with its login's token.
+func (s *sim) call(a *world.Account, path string, body fields) *httptest.ResponseRecorder {
+	all := fields{"account_id": a.ID}
+	maps.Copy(all, body)
+	return s.send(http.MethodPost, s.Token(a), path, "application/json", simtest.JSON(all))
 }
 
 // about makes a call by GET for an account, with its login's token.

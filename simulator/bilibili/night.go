@@ -7,12 +7,12 @@ import (
 	"adsync/simulator/night"
 )
 
-const reports = "report/v3/custom"
+const unitList = "cpc/v3/unit/list_units"
 
 // Night implements platform.Platform.
 func (b *bilibili) Night() night.Platform {
 	return night.Platform{
-		Media: b.about.Name, HourlyReports: reports, DailyReports: reports, Ads: "bilibili_unit", Modified: "mtime",
+		Media: b.about.Name, HourlyReports: reportCall, DailyReports: reportCall, Ads: "bilibili_unit", Modified: "mtime",
 	}
 }
 

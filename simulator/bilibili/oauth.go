@@ -135,7 +135,7 @@ func (b *bilibili) accounts(c *platform.Call, by caller, p *platform.Params) *pl
 	if p.Failure == nil && !known {
 		return refusal(c, codeForbidden, "no permission for subject %d", subject)
 	}
-	writePage(p, list, writeAccount)
+	writePage(readPage(p), list, writeAccount)
 	return nil
 }
 
