@@ -80,6 +80,31 @@ func TestLogins_ALostAnswerLosesThePair(t *testing.T) {
 	require.Equal(t, 0, s.use(data(t, s.exchange(issued)).(fields)["access_token"].(string)))
 }
 
+// TestNight_ThePairIsDeadBeforeItsAnswer holds the answer of a refresh back, as an event of the night does.
+func TestNight_ThePairIsDeadBeforeItsAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	old := s.Credentials().Logins[0]
+	for _, e := range bilibili.New().Night().Events {
+		order := with(e.Order, fields{"media": "bilibili"})
+		if order["kind"] == "latency" {
+			order["ms"], order["count"] = 3_600_000, 1
+		}
+		s.Order("faults", order)
+	}
+	answer := make(chan *httptest.ResponseRecorder)
+	go func() { answer <- s.refresh(old.RefreshToken) }()
+	require.Eventually(t, func() bool { return s.use(old.AccessToken) != 0 }, time.Minute, time.Millisecond)
+	for range 3 {
+		require.Equal(t, 40001, s.use(old.AccessToken), "all that hold the pair are refused")
+	}
+	require.Equal(t, 40005, code(t, s.refresh(old.RefreshToken)), "another refresh is a second use of the token")
+	require.Equal(t, http.StatusOK, s.Do(httptest.NewRequest(http.MethodDelete, "/_sim/faults", nil)).Code)
+	d := data(t, <-answer).(fields)
+	require.Equal(t, s.Credentials().Logins[0].AccessToken, d["access_token"])
+	require.Equal(t, 0, s.use(d["access_token"].(string)))
+}
+
 func TestLogins_TokensEnd(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)

@@ -13,6 +13,18 @@ const unitList = "cpc/v3/unit/list_units"
 func (b *bilibili) Night() night.Platform {
 	return night.Platform{
 		Media: b.about.Name, HourlyReports: reportCall, DailyReports: reportCall, Ads: "bilibili_unit", Modified: "mtime",
+		Events: []night.Event{
+			{
+				At: night.Lists, Name: "last page full", What: "the list ends with an empty page",
+				Order: map[string]any{"kind": "full_page", "endpoint": unitList},
+			},
+			// All tokens end in this scene. A refresh kills the pair at once, and its answer is late: in the meantime all
+			// consumers hold a dead pair. There are two, since the request of the first one is lost in a world with traps.
+			{
+				At: night.Tokens, Name: "pair dead before its answer", What: "refreshed once: the others wait for the new pair",
+				Order: map[string]any{"kind": "latency", "ms": 2000, "endpoint": tokenCall, "count": 2},
+			},
+		},
 	}
 }
 
