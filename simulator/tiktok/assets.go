@@ -25,10 +25,8 @@ func material(kind world.AssetKind, number int64) int64 {
 
 // assetID returns the video_id or image_id of a file, which is a text.
 func assetID(kind world.AssetKind, number int64, key world.Key) string {
-	if kind == world.AssetVideo {
-		return fmt.Sprintf("v10033g5%06x%016x", number, uint64(key.Sub(20)))
-	}
-	return fmt.Sprintf("ad-site-i18n-sg/%06x%016x", number, uint64(key.Sub(20)))
+	format := [...]string{"ad-site-i18n-sg/%06x%016x", "v10033g5%06x%016x"}[kind]
+	return fmt.Sprintf(format, number, uint64(key.Sub(20)))
 }
 
 // writeFileTime writes the time of a file, whose form differs from that of objects. A file without one has none.

@@ -103,13 +103,14 @@ func TestTikTok_HasOtherRefusalsOfLimits(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	s.Order("clock", fields{"frozen": false}) // these traps end with time
-	for name, want := range map[string]string{
-		"account_over_limit": `"code":40133,`, "platform_busy": `"code":61000,`,
-		"app_over_limit": `"code":40100,"message":"App `, "endpoint_shut": `"code":40100,"message":"requests from App [`,
+	for _, x := range [][2]string{
+		{"account_over_limit", `"code":40133,`}, {"platform_busy", `"code":61000,`},
+		{"app_over_limit", `"code":40100,"message":"App `},
+		{"endpoint_shut", `"code":40100,"message":"requests from App [`},
 	} {
-		s.Order("traps", fields{"name": name, "on": true})
-		require.Contains(t, s.call(s.Account(0), "ad/get", nil).Body.String(), want, name)
-		s.Order("traps", fields{"name": name, "on": false})
+		s.Order("traps", fields{"name": x[0], "on": true})
+		require.Contains(t, s.call(s.Account(0), "ad/get", nil).Body.String(), x[1], x[0])
+		s.Order("traps", fields{"name": x[0], "on": false})
 	}
 }
 
