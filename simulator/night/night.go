@@ -28,6 +28,8 @@ type Platform struct {
 	HourlyReports, DailyReports string
 	// Ads is adsync's table of the platform's ads, and Modified its column with the time of an ad's last edit.
 	Ads, Modified string
+	// KeepsTokens is set where access tokens have no end and no refresh: none dies in the night.
+	KeepsTokens bool
 	// Events happen only on this platform. Those of one moment happen in this order.
 	Events []Event
 }

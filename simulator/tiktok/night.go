@@ -11,8 +11,10 @@ import (
 func (t *tiktok) Night() night.Platform {
 	return night.Platform{
 		Media: t.about.Name, HourlyReports: reportEndpoint, DailyReports: reportEndpoint,
-		Ads: "tiktok_adgroup", Modified: "modify_time",
+		Ads: "tiktok_adgroup", Modified: "modify_time", KeepsTokens: true,
 		Events: []night.Event{
+			// An advertiser withdraws its grant: nothing but another authorisation brings its account back.
+			{At: night.FirstHour, Kind: night.AccountRevoked},
 			// Reports leave out the spend of deleted ads unless they are asked for it.
 			{
 				At: night.LateFigures, Kind: night.CreativesDropped,

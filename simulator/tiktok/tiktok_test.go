@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/simulator/limit"
+	"adsync/simulator/night"
 	"adsync/simulator/simtest"
 	"adsync/simulator/tiktok"
 	"adsync/simulator/world"
@@ -169,4 +170,20 @@ func TestAuthorise_ReturnsACode(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x", to.Query().Get("state"))
 	simtest.Data(t, s.oauth("access_token", fields{"auth_code": to.Query().Get("auth_code")}))
+}
+
+func TestNight_OrdersAreAccepted(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	kinds := map[night.Kind]bool{}
+	for _, e := range tiktok.New().Night().Events {
+		kinds[e.Kind] = true
+		if e.Kind == night.Fault {
+			s.Order("faults", with(e.Order, "media", "tiktok"))
+		}
+	}
+	require.Equal(t, map[night.Kind]bool{night.Fault: true, night.AccountRevoked: true, night.CreativesDropped: true},
+		kinds)
+	require.True(t, tiktok.New().Night().KeepsTokens)
+	require.Equal(t, 40100, simtest.Code(t, s.call(s.Account(0), "ad/get", nil)))
 }

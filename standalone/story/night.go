@@ -8,7 +8,9 @@ func Night(platforms []night.Platform) Plan {
 	var shifted, tokens []Event
 	for _, p := range platforms {
 		shifted = append(shifted, shiftedPages(p))
-		tokens = append(tokens, tokensDead(p.Media))
+		if !p.KeepsTokens {
+			tokens = append(tokens, tokensDead(p.Media))
+		}
 	}
 	plan := Plan{Speed: 60, Scenes: []Scene{
 		{At: night.Evening, Title: "the evening: everything is pulled for the first time", Events: shifted},
