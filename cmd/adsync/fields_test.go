@@ -18,7 +18,7 @@ import (
 func TestFields_AreATableForPeople(t *testing.T) {
 	t.Parallel()
 	stdout, asked := printedFor(t, `{"fields": [
-  {"media": "tulip", "field": "order_pv", "state": "trying", "by": "otto", "reason": "for the shops",
+  {"media": "tulip", "field": "order_uv", "state": "trying", "by": "otto", "reason": "for the shops",
   "note": "no answer within 30s", "updated_at": "2026-11-21T09:00:00Z"},
   {"media": "tulip", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "retired",
   "metric": "registrations", "reason": "12009",
@@ -28,7 +28,7 @@ func TestFields_AreATableForPeople(t *testing.T) {
 	require.Equal(t,
 		`MEDIA  FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               `+
 			`CHANGED               BY      REASON
-tulip  order_pv  -             -        trying   -              -                     2026-11-21T09:00:00Z  `+
+tulip  order_uv  -             -        trying   -              -                     2026-11-21T09:00:00Z  `+
 			`otto    for the shops; not decided yet: no answer within 30s
 tulip  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  `+
 			`adsync  12009
@@ -44,15 +44,15 @@ func TestFields_ChangeAField(t *testing.T) {
 		answer, asked, shown string
 	}{
 		"added": {
-			[]string{"add", "tulip", "order_pv", "--by", "otto", "--reason", "r"},
-			`{"media": "tulip", "field": "order_pv", "state": "asked"}`,
-			`{"by":"otto","field":"order_pv","media":"tulip","reason":"r","state":"asked"}`,
-			"Requests order_pv of tulip in all reports.\n",
+			[]string{"add", "tulip", "order_uv", "--by", "otto", "--reason", "r"},
+			`{"media": "tulip", "field": "order_uv", "state": "asked"}`,
+			`{"by":"otto","field":"order_uv","media":"tulip","reason":"r","state":"asked"}`,
+			"Requests order_uv of tulip in all reports.\n",
 		},
 		"added, and tried": {
-			[]string{"add", "tulip", "order_pv", "--by", "otto"}, `{"media": "tulip", "field": "order_pv", "state": "trying"}`,
-			`{"by":"otto","field":"order_pv","media":"tulip","state":"asked"}`,
-			"Requests order_pv of tulip in all reports.\nIt is tried with one call first. For the result: adsync fields list " +
+			[]string{"add", "tulip", "order_uv", "--by", "otto"}, `{"media": "tulip", "field": "order_uv", "state": "trying"}`,
+			`{"by":"otto","field":"order_uv","media":"tulip","state":"asked"}`,
+			"Requests order_uv of tulip in all reports.\nIt is tried with one call first. For the result: adsync fields list " +
 				"--media tulip\n",
 		},
 		"dropped": {
@@ -83,7 +83,7 @@ func TestFields_ChangeAField(t *testing.T) {
 	}
 	r := adsync(nil, "fields", "add", "tulip")
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: "+onePlatform+" order_pv")
+	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: "+onePlatform+" order_uv")
 }
 
 // aCount is a figure of onePlatform's reports that counts something. Its field is also a column of the raw tables.
@@ -110,13 +110,13 @@ func TestFieldsBackfill_PrintsEachDay(t *testing.T) {
 0 rows have ` + field + ` now.
 `}, backfill(append([]string{onePlatform, field}, days...)...))
 	for want, args := range map[string][]string{
-		`field "order_pv" is refused: want a figure of the package of ` +
-			onePlatform: append([]string{onePlatform, "order_pv"}, days...),
+		`field "order_uv" is refused: want a figure of the package of ` +
+			onePlatform: append([]string{onePlatform, "order_uv"}, days...),
 		fmt.Sprintf(`there is no platform "myspace": want one of %v`,
 			engine.PlatformNames()): append([]string{"myspace", "x"}, days...),
 		`--from is missing: want the first and the last day`: {onePlatform, field, "--to",
 			"2026-11-20"},
-		`want MEDIA FIELD, such as: ` + onePlatform + ` order_pv`: {onePlatform},
+		`want MEDIA FIELD, such as: ` + onePlatform + ` order_uv`: {onePlatform},
 	} {
 		r := backfill(args...)
 		require.Equal(t, exitUsage, r.code, r.stderr)

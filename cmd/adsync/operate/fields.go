@@ -22,7 +22,7 @@ here. A change takes effect within half a minute. A field that you add is tried 
 requests it, and pulls request it once the platform has accepted it. Its values are in the JSON of the raw
 rows. A field that the platform removes is retired automatically, and the report is pulled without it.`,
 		Example: `  adsync fields list --state retired
-  adsync fields add {media} order_pv`,
+  adsync fields add {media} order_uv`,
 	})
 	cmd.AddCommand(newFieldsList(a), newFieldsAdd(a), newFieldsDrop(a), newFieldsReinstate(a), newFieldsBackfill(a))
 	return cmd

@@ -15,7 +15,7 @@ requests it for the first of its reports. If the platform refuses it, no other c
 fields list" shows the platform's words. If the platform accepts it, one call tries each of its other reports,
 and pulls request it from the reports that have it. If only some reports have the field, name them with
 --report and --level.`,
-		Example: `  adsync fields add {media} order_pv
-  adsync fields add {media} order_pv --report report_daily --level adgroup --reason 'for the shops'`,
+		Example: `  adsync fields add {media} order_uv
+  adsync fields add {media} order_uv --report report_daily --level adgroup --reason 'for the shops'`,
 	})
 }

@@ -30,7 +30,7 @@ The summaries follow within a minute. It works on the databases and calls no pla
 meanwhile. A few hundred rows are one transaction. It may be interrupted and started again with the same days,
 or from the last day that it printed. A value that cannot be used stays NULL and is counted; the command then
 ends with an error, after all days. Run it when all processes are of the release that has the figure.`,
-		Example: `  adsync fields backfill {media} order_pv --from 2026-10-01 --to 2026-11-21 --config adsync.yaml`,
+		Example: `  adsync fields backfill {media} order_uv --from 2026-10-01 --to 2026-11-21 --config adsync.yaml`,
 		Args:    usage.MediaField,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, d := range []struct{ flag, value string }{{"from", from}, {"to", to}} {

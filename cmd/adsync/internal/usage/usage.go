@@ -83,7 +83,7 @@ func Account(_ *cobra.Command, args []string) error {
 
 // MediaField accepts MEDIA FIELD.
 func MediaField(cmd *cobra.Command, args []string) error {
-	return Args(2, "MEDIA FIELD, such as: "+SomePlatform()+" order_pv")(cmd, args)
+	return Args(2, "MEDIA FIELD, such as: "+SomePlatform()+" order_uv")(cmd, args)
 }
 
 // SomePlatform returns the name of a platform for examples.
