@@ -27,7 +27,8 @@ var wireMetrics = map[string]map[string]string{
 		"conversions": "conversions_count", "deep_conversions": "deep_conversions_count", "first_pays": "first_pay_count",
 		"pays": "purchase_pv", "pay_amount": "$purchase_amount", "pay_amount_d1": "$first_day_pay_amount",
 		"pay_amount_d3": "$payment_amount_activated_d3", "pay_amount_d7": "$payment_amount_activated_d7",
-		"next_day_retained": "retention_count",
+		"next_day_retained": "retention_count", "pays_d1": "first_day_pay_count", "orders": "order_pv",
+		"order_amount": "$order_amount",
 	},
 	"oceanengine": {
 		"cost": "$stat_cost", "impressions": "show_cnt", "clicks": "click_cnt", "downloads": "download_finish_cnt",
@@ -36,6 +37,8 @@ var wireMetrics = map[string]map[string]string{
 		"deep_conversions": "deep_convert_cnt", "first_pays": "active_pay", "pays": "game_pay_count",
 		"pay_amount_d1": "$attribution_game_in_app_ltv_1day", "pay_amount_d3": "$attribution_game_in_app_ltv_3days",
 		"pay_amount_d7": "$attribution_game_in_app_ltv_7days", "next_day_retained": "attribution_next_day_open_cnt",
+		"download_starts": "click_start_cnt", "key_actions": "game_addiction", "orders": "in_app_order",
+		"order_amount": "$in_app_order_gmv",
 	},
 }
 

@@ -52,10 +52,16 @@ var All = []Metric{
 	{"pay_amount_d14", Micros, "money paid within 14 days of activation"},
 	{"pay_amount_d30", Micros, "money paid within 30 days of activation"},
 	{"next_day_retained", Count, "users who came back the day after activation"},
+	{"download_starts", Count, "downloads begun"},
+	{"key_actions", Count, "key actions of users, which the advertiser defines"},
+	{"pays_d1", Count, "payments on the day of activation"},
+	{"orders", Count, "orders of goods"},
+	{"order_amount", Micros, "money of orders"},
+	{"forms", Count, "forms sent in"},
 }
 
 // N is the number of metrics.
-const N = 19
+const N = 25
 
 // Index returns the position of a metric in All, or -1.
 func Index(name string) int {

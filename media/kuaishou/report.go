@@ -38,6 +38,12 @@ var figures = wire.Figures{
 	{Field: "event_pay_purchase_amount_week_by_conversion", Metric: "pay_amount_d7", Unit: wire.Yuan,
 		Basis: wire.ByActivation, Grows: 7},
 	{Field: "event_next_day_stay", Metric: "next_day_retained", Basis: wire.ByActivation, Grows: 1},
+	{Field: "download_started", Metric: "download_starts", Basis: wire.Undocumented},
+	{Field: "key_action", Metric: "key_actions", Basis: wire.Undocumented},
+	{Field: "event_pay_first_day", Metric: "pays_d1", Basis: wire.ByActivation},
+	{Field: "event_order_paid", Metric: "orders", Basis: wire.Undocumented},
+	{Field: "event_order_paid_purchase_amount", Metric: "order_amount", Unit: wire.Yuan, Basis: wire.Undocumented},
+	{Field: "form_count", Metric: "forms", Basis: wire.Undocumented},
 }
 
 var (

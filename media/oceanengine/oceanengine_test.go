@@ -245,7 +245,7 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	s := &server{answer: data(
 		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300000000000000001"},
 		"metrics":{"stat_cost":"12.34","show_cnt":"1000","attribution_game_in_app_ltv_1day":"0.10","convert_cnt":"3",` +
-			`"active":""}}],
+			`"active":"","in_app_order_gmv":"34.50"}}],
 		"total_metrics":{"stat_cost":"56.78","active":"","attribution_game_in_app_ltv_3days":"9.00"},"page_info":{"page":1,` +
 			`"page_size":100,"total_number":101,"total_page":2}}`),
 		topics: `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day",` +
@@ -261,7 +261,8 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 			`"active_register","convert_cnt",` +
 			`"deep_convert_cnt","active_pay","game_pay_count","attribution_game_in_app_ltv_1day",` +
 			`"attribution_game_in_app_ltv_3days",` +
-			`"attribution_game_in_app_ltv_7days","attribution_next_day_open_cnt"]`},
+			`"attribution_game_in_app_ltv_7days","attribution_next_day_open_cnt",` +
+			`"click_start_cnt","game_addiction","in_app_order","in_app_order_gmv"]`},
 		"filters":    {"[]"},
 		"start_time": {"2026-11-01 00:00:00"},
 		"end_time":   {"2026-11-07 23:59:59"},
@@ -274,7 +275,7 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	require.Equal(t, day.Day("2026-11-01"), row.Day)
 	require.Equal(t, "7300000000000000001", row.Object)
 	for name, want := range map[string]int64{"cost": 12_340_000, "impressions": 1000, "pay_amount_d1": 100_000,
-		"conversions_event": 3} {
+		"conversions_event": 3, "order_amount": 34_500_000} {
 		got, set := row.Metrics.Get(metric.Index(name))
 		require.True(t, set, name)
 		require.Equal(t, want, got, name)
@@ -312,9 +313,9 @@ func TestReports_OfMaterialsHaveNoSums(t *testing.T) {
 func TestReport_RequestsTheMetricsOfTheQuery(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
-		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01"},"metrics":{"stat_cost":"12.34","in_app_order":"7"}}],
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01"},"metrics":{"stat_cost":"12.34","in_app_cart":"7"}}],
 		"total_metrics":{"stat_cost":"12.34"},"page_info":{"total_number":1}}`)}
-	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"in_app_order"},
+	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"in_app_cart"},
 		Without: []string{"active"}}
 	page, err := findReport(t, "report_daily", "account").Page(t.Context(), s, q, "")
 	require.NoError(t, err)
@@ -323,10 +324,10 @@ func TestReport_RequestsTheMetricsOfTheQuery(t *testing.T) {
 	for _, query := range s.queries {
 		var asked []string
 		require.NoError(t, json.Unmarshal([]byte(query.Get("metrics")), &asked))
-		require.Subset(t, asked, []string{"stat_cost", "in_app_order"})
+		require.Subset(t, asked, []string{"stat_cost", "in_app_cart"})
 		require.NotContains(t, asked, "active")
 	}
-	require.Contains(t, string(page.Rows[0].JSON), `"in_app_order":"7"`)
+	require.Contains(t, string(page.Rows[0].JSON), `"in_app_cart":"7"`)
 	_, set := page.Rows[0].Metrics.Get(metric.Index("activations"))
 	require.False(t, set, "NULL, and not 0")
 

@@ -58,6 +58,10 @@ var figures = wire.Figures{
 	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation,
 		Grows: 7, Inexact: true},
 	{Field: "attribution_next_day_open_cnt", Metric: "next_day_retained", Basis: wire.ByActivation, Grows: 1},
+	{Field: "click_start_cnt", Metric: "download_starts", Basis: wire.Undocumented},
+	{Field: "game_addiction", Metric: "key_actions", Basis: wire.Undocumented},
+	{Field: "in_app_order", Metric: "orders", Basis: wire.Undocumented},
+	{Field: "in_app_order_gmv", Metric: "order_amount", Unit: wire.Yuan, Basis: wire.Undocumented},
 }
 
 var (

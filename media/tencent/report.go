@@ -43,6 +43,9 @@ var figures = wire.Figures{
 	{Field: "payment_amount_activated_d3", Metric: "pay_amount_d3", Unit: wire.Fen, Grows: 2},
 	{Field: "payment_amount_activated_d7", Metric: "pay_amount_d7", Unit: wire.Fen, Grows: 6},
 	{Field: "retention_count", Metric: "next_day_retained", Grows: 1},
+	{Field: "first_day_pay_count", Metric: "pays_d1"},
+	{Field: "order_pv", Metric: "orders"},
+	{Field: "order_amount", Metric: "order_amount", Unit: wire.Fen},
 }
 
 var (

@@ -193,7 +193,7 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: reportAnswer(1,
 		`{"date":"2026-11-01","adgroup_id":41000001,"cost":29866,"view_count":5809,"valid_click_count":66,"activated_count":6,
-		"purchase_amount":100,"first_day_pay_amount":null,"ctr":0.01}`)}
+		"purchase_amount":100,"first_day_pay_amount":null,"order_pv":7,"order_amount":3450,"ctr":0.01}`)}
 	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s,
 		media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
 	require.NoError(t, err)
@@ -206,7 +206,8 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 			`"activated_count","reg_pv",` +
 			`"conversions_count","deep_conversions_count","first_pay_count","purchase_pv","purchase_amount",` +
 			`"first_day_pay_amount",` +
-			`"payment_amount_activated_d3","payment_amount_activated_d7","retention_count"]`},
+			`"payment_amount_activated_d3","payment_amount_activated_d7","retention_count",` +
+			`"first_day_pay_count","order_pv","order_amount"]`},
 		"order_by":  {`[{"sort_field":"date","sort_type":"ASCENDING"},{"sort_field":"adgroup_id","sort_type":"ASCENDING"}]`},
 		"time_line": {"REQUEST_TIME"},
 		"page":      {"1"},
@@ -216,7 +217,7 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	require.Equal(t, day.Day("2026-11-01"), row.Day)
 	require.Equal(t, "41000001", row.Object)
 	for name, want := range map[string]int64{"cost": 298_660_000, "impressions": 5809, "clicks": 66, "activations": 6,
-		"pay_amount": 1_000_000} {
+		"pay_amount": 1_000_000, "orders": 7, "order_amount": 34_500_000} {
 		got, set := row.Metrics.Get(metric.Index(name))
 		require.True(t, set, name)
 		require.Equal(t, want, got, name)
@@ -226,7 +227,7 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 		require.False(t, set, name)
 	}
 	require.Equal(t, []any{int64(29866), int64(5809), int64(66), nil, nil, int64(6), nil, nil, nil, nil, nil, int64(100),
-		nil, nil, nil, nil}, row.Raw)
+		nil, nil, nil, nil, nil, int64(7), int64(3450)}, row.Raw)
 }
 
 func TestHourlyReport_TakesTheDayFromTheQuery(t *testing.T) {

@@ -77,7 +77,7 @@ var columns = []column{
 		return platform.AppendRounded(b, platform.Ratio(f[world.Cost]*1000, shown(f))/100)
 	}},
 	played("played_three_seconds"), nothing("played_five_seconds"), nothing("played_end"),
-	count("download_started", world.Downloads), count("download_completed", world.Downloads),
+	count("download_started", world.DownloadStarts), count("download_completed", world.Downloads),
 	count("download_installed", world.Installs),
 	count("activation", world.Activations), cost("conversion_cost", world.Activations, 1),
 	ratio("click_conversion_ratio", world.Activations, world.Clicks),
@@ -87,7 +87,7 @@ var columns = []column{
 	ratio("event_register_ratio", world.Registrations, world.Activations),
 	count("event_pay", world.Pays), count("event_pay_purchase_amount", world.PayAmount),
 	ratio("event_pay_roi", world.PayAmount, world.Cost),
-	count("event_pay_first_day", world.FirstPays), count("event_pay_purchase_amount_first_day", world.PayAmountD1),
+	count("event_pay_first_day", world.PaysD1), count("event_pay_purchase_amount_first_day", world.PayAmountD1),
 	ratio("event_pay_first_day_roi", world.PayAmountD1, world.Cost),
 	count("event_pay_purchase_amount_one_day", world.PayAmountD1),
 	ratio("event_pay_purchase_amount_one_day_roi", world.PayAmountD1, world.Cost),
@@ -103,11 +103,13 @@ var columns = []column{
 	daily(count("event_next_day_stay", world.NextDayRetained)),
 	daily(cost("event_next_day_stay_cost", world.NextDayRetained, 1)),
 	daily(ratio("event_next_day_stay_ratio", world.NextDayRetained, world.Activations)),
-	nothing("key_action"), nothing("key_action_cost"), nothing("minigame_iaa_purchase_amount"),
+	count("key_action", world.KeyActions), cost("key_action_cost", world.KeyActions, 1),
+	nothing("minigame_iaa_purchase_amount"),
 	nothing("minigame_iaa_purchase_roi"), nothing("minigame_iaa_purchase_amount_first_day"),
-	nothing("minigame_iaa_purchase_amount_first_day_roi"), nothing("form_count"), nothing("form_cost"),
-	nothing("event_valid_clues"), nothing("event_order_paid"), nothing("event_order_paid_purchase_amount"),
-	nothing("event_order_amount_roi"), nothing("union_event_pay_purchase_amount_7d"),
+	nothing("minigame_iaa_purchase_amount_first_day_roi"), count("form_count", world.Forms),
+	cost("form_cost", world.Forms, 1), nothing("event_valid_clues"), count("event_order_paid", world.Orders),
+	count("event_order_paid_purchase_amount", world.OrderAmount),
+	ratio("event_order_amount_roi", world.OrderAmount, world.Cost), nothing("union_event_pay_purchase_amount_7d"),
 }
 
 // columnsOf returns the columns of the reports of a call: a fault may remove one.

@@ -86,7 +86,8 @@ func spec() *world.Spec {
 		Metrics: []world.Metric{
 			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations,
 			world.Conversions, world.FirstPays, world.Pays, world.PayAmount, world.PayAmountD1, world.PayAmountD3,
-			world.PayAmountD7, world.NextDayRetained,
+			world.PayAmountD7, world.NextDayRetained, world.DownloadStarts, world.KeyActions, world.PaysD1, world.Orders,
+			world.OrderAmount, world.Forms,
 		},
 		// All ids are below 2^53, even in the largest world. Those of units are above those of campaigns.
 		AccountBase: 200_000_000, AccountStep: 67,

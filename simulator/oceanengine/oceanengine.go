@@ -66,6 +66,7 @@ func New() platform.Platform {
 			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations,
 			world.Conversions, world.DeepConversions,
 			world.FirstPays, world.Pays, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7, world.NextDayRetained,
+			world.DownloadStarts, world.KeyActions, world.Orders, world.OrderAmount,
 		},
 		// Advertisers have 16 digits, promotions and projects 19, and their ids never overlap, even in the largest world.
 		AccountBase: 1_700_000_000_000_000, AccountStep: 100_000_007,

@@ -73,6 +73,9 @@ var tencentFields = map[string]tencentField{
 	"payment_amount_activated_d3": tencentMetric(world.PayAmountD3),
 	"payment_amount_activated_d7": tencentMetric(world.PayAmountD7),
 	"retention_count":             tencentMetric(world.NextDayRetained),
+	"first_day_pay_count":         tencentMetric(world.PaysD1),
+	"order_pv":                    tencentMetric(world.Orders),
+	"order_amount":                tencentMetric(world.OrderAmount),
 
 	"ctr":                   tencentRatio(world.Clicks, world.Impressions),
 	"conversions_rate":      tencentRatio(world.Conversions, world.Clicks),

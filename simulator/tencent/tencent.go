@@ -96,7 +96,7 @@ func New() platform.Platform {
 			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations,
 			world.Conversions, world.DeepConversions,
 			world.FirstPays, world.Pays, world.PayAmount, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7,
-			world.NextDayRetained,
+			world.NextDayRetained, world.PaysD1, world.Orders, world.OrderAmount,
 		},
 		// Accounts have 8 digits and ad groups 11, even in the largest world.
 		AccountBase: 20_000_000, AccountStep: 67,

@@ -21,6 +21,12 @@ const (
 	PayAmountD3
 	PayAmountD7
 	NextDayRetained
+	DownloadStarts
+	KeyActions
+	PaysD1
+	Orders
+	OrderAmount
+	Forms
 	metricCount
 )
 
@@ -28,14 +34,14 @@ const (
 var MetricNames = [metricCount]string{
 	"cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions",
 	"deep_conversions", "first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7",
-	"next_day_retained",
+	"next_day_retained", "download_starts", "key_actions", "pays_d1", "orders", "order_amount", "forms",
 }
 
 func (m Metric) String() string { return MetricNames[m] }
 
 // IsMoney reports whether a figure is an amount in fen and not a count.
 func (m Metric) IsMoney() bool {
-	return m == Cost || m == PayAmount || m == PayAmountD1 || m == PayAmountD3 || m == PayAmountD7
+	return m == Cost || m == PayAmount || m == PayAmountD1 || m == PayAmountD3 || m == PayAmountD7 || m == OrderAmount
 }
 
 // MicrosPerFen converts the figures' unit of money to the truth's.
@@ -227,6 +233,7 @@ func (d *adDay) setRates(x *Ad, k Key, stage int) {
 	}
 	r[Clicks] = one * quality.Sub(1).between(8, 40) / 1000
 	r[Downloads] = part(r[Clicks], 3, 350, 600)
+	r[DownloadStarts] = part(r[Clicks], 13, 600, 800)
 	r[Installs] = part(r[Downloads], 4, 820, 880)
 	r[Activations] = part(r[Installs], 5, 800, 900) * late / 1000
 	r[Registrations] = part(r[Activations], 6, 550, 800)
@@ -234,6 +241,9 @@ func (d *adDay) setRates(x *Ad, k Key, stage int) {
 	r[FirstPays] = part(r[Activations], 8, 50, 150)
 	r[DeepConversions] = part(r[FirstPays], 9, 800, 1000)
 	r[Pays] = part(r[FirstPays], 10, 1500, 2600)
+	r[KeyActions] = part(r[Activations], 14, 300, 600)
+	r[Orders] = part(r[Clicks], 15, 20, 60)
+	r[Forms] = part(r[Clicks], 16, 10, 40)
 	if stage >= 2 { // users who return on the next day are counted when that day is over
 		r[NextDayRetained] = part(r[Activations], 11, 220, 480)
 	}
@@ -295,7 +305,8 @@ func (d *adDay) until(second int64) (f Figures) {
 	for m := range f {
 		f[m] = seen * d.rate[m] >> rateBits
 	}
-	f[PayAmount] = f[Pays] * d.price
+	f[PayAmount], f[OrderAmount] = f[Pays]*d.price, f[Orders]*d.price
+	f[PaysD1] = f[Pays] * d.shares[0] / 1000
 	for i, m := range [...]Metric{PayAmountD1, PayAmountD3, PayAmountD7} {
 		f[m] = f[Pays] * (d.shares[i] + d.grown[i]) / 1000 * d.price
 	}

@@ -26,7 +26,8 @@ var oceanEngine = world{
 	// This platform counts conversions at the time of the event.
 	public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations",
 		"deep_conversions",
-		"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"), "conversions_event",
+		"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained", "download_starts",
+		"key_actions", "orders", "order_amount"), "conversions_event",
 		"conversions"),
 }
 
@@ -46,6 +47,10 @@ var oceanReport = []rawColumn{
 	fens("attribution_game_in_app_ltv_3days", "pay_amount_d3"),
 	fens("attribution_game_in_app_ltv_7days", "pay_amount_d7"),
 	counted("attribution_next_day_open_cnt", "next_day_retained"),
+	counted("click_start_cnt", "download_starts"),
+	counted("game_addiction", "key_actions"),
+	counted("in_app_order", "orders"),
+	fens("in_app_order_gmv", "order_amount"),
 }
 
 var oceanProject = []rawColumn{

@@ -20,7 +20,8 @@ var tencent = world{
 	report: tencentReport, money: tencentMoney,
 	public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions",
 		"deep_conversions",
-		"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
+		"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained",
+		"pays_d1", "orders", "order_amount"),
 }
 
 var tencentReport = []rawColumn{
@@ -40,6 +41,9 @@ var tencentReport = []rawColumn{
 	fens("payment_amount_activated_d3", "pay_amount_d3"),
 	fens("payment_amount_activated_d7", "pay_amount_d7"),
 	counted("retention_count", "next_day_retained"),
+	counted("first_day_pay_count", "pays_d1"),
+	counted("order_pv", "orders"),
+	fens("order_amount", "order_amount"),
 }
 
 var tencentObject = []rawColumn{
