@@ -44,8 +44,8 @@ var videoFields = []platform.Field[file]{
 	field("width", func(w *platform.Writer, x file) { w.Number(x.Width) }),
 	field("height", func(w *platform.Writer, x file) { w.Number(x.Height) }),
 	fixed[file]("new_status", "1"), fixed[file]("source", "0"),
-	field("create_time", func(w *platform.Writer, x file) { w.Text(moment(x.c, x.Created)) }),
-	field("upload_time", func(w *platform.Writer, x file) { w.Text(moment(x.c, x.Created)) }),
+	field("create_time", func(w *platform.Writer, x file) { w.Text(x.c.Moment(x.Created)) }),
+	field("upload_time", func(w *platform.Writer, x file) { w.Text(x.c.Moment(x.Created)) }),
 	fixed[file]("photo_tag", "[]"), fixed[file]("outer_loop_native", "0"),
 }
 

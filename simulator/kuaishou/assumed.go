@@ -15,15 +15,15 @@ const (
 	approvalCode  = "code_approval"     // the code of a successful oauth2/authorize/approval/list: 1 in its sample
 	listSizeMax   = "list_page_size"    // the largest page of campaigns, units and creatives
 	nullDetails   = "null_details"      // 1: details of an empty page is null
-	zoneSeconds   = "zone_seconds"      // the offset of times of objects from UTC
-	todayReported = "today_reported"    // 1: real-time reports have the present day
-	reportDelay   = "report_delay"      // how many seconds old the figures of real-time reports are
-	zeroRows      = "zero_rows"         // 1: daily reports of accounts have days without figures
-	taskPolls     = "task_polls"        // how many lists a task takes until it is done
-	taskLife      = "task_life"         // for how many seconds a task and its file are kept
-	tasksByApp    = "tasks_by_app"      // 1: the tasks of a day are counted by app, not by account
-	fileMark      = "file_mark"         // 1: a file begins with a byte order mark
-	fileReturn    = "file_return"       // 1: its lines end with CR and LF, otherwise with LF
+	zoneSeconds   = platform.ZoneSeconds
+	todayReported = "today_reported" // 1: real-time reports have the present day
+	reportDelay   = "report_delay"   // how many seconds old the figures of real-time reports are
+	zeroRows      = "zero_rows"      // 1: daily reports of accounts have days without figures
+	taskPolls     = "task_polls"     // how many lists a task takes until it is done
+	taskLife      = "task_life"      // for how many seconds a task and its file are kept
+	tasksByApp    = "tasks_by_app"   // 1: the tasks of a day are counted by app, not by account
+	fileMark      = "file_mark"      // 1: a file begins with a byte order mark
+	fileReturn    = "file_return"    // 1: its lines end with CR and LF, otherwise with LF
 	codeNoToken   = "code_token_missing"
 	codeBadToken  = "code_token_invalid"
 	codeOldToken  = "code_token_expired"
@@ -54,14 +54,9 @@ func assumed() map[string]int64 {
 	}
 }
 
-// refusal returns a failure whose code is an assumed one.
-func refusal(c *platform.Call, code, format string, args ...any) *platform.Failure {
-	return platform.Failf(int(c.Assumed(code)), format, args...)
-}
-
 // wrong returns a failure for a parameter.
 func wrong(c *platform.Call, format string, args ...any) *platform.Failure {
-	return refusal(c, codeParameter, format, args...)
+	return c.Refusal(codeParameter, format, args...)
 }
 
 // account returns the account that a call names, if its login reaches it.
@@ -72,13 +67,13 @@ func (k *kuaishou) account(c *platform.Call, l *world.Login) (world.Account, *pl
 	}
 	a, ok := c.Sim.World.LookupText(k.about, text)
 	if !ok || !l.Reaches(a.Index) {
-		return world.Account{}, refusal(c, codeForbidden, "advertiser_id %s", text)
+		return world.Account{}, c.Refusal(codeForbidden, "advertiser_id %s", text)
 	}
 	switch c.Sim.World.Closed(&a) {
 	case world.LifeFrozen:
-		return world.Account{}, refusal(c, codeClosed, "advertiser_id %s", text)
+		return world.Account{}, c.Refusal(codeClosed, "advertiser_id %s", text)
 	case world.LifeRevoked:
-		return world.Account{}, refusal(c, codeForbidden, "advertiser_id %s", text)
+		return world.Account{}, c.Refusal(codeForbidden, "advertiser_id %s", text)
 	}
 	return a, nil
 }

@@ -32,8 +32,8 @@ var campaignFields = []platform.Field[campaign]{
 	fixed[campaign]("day_budget_schedule", "[]"), fixed[campaign]("bid_type", "0"),
 	fixed[campaign]("constraint_cpa", "0"), fixed[campaign]("cap_bid", "0"), fixed[campaign]("cap_roi_ratio", "0"),
 	fixed[campaign]("auto_manage", "0"), fixed[campaign]("periodic_delivery_type", "0"),
-	field("create_time", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Created)) }),
-	field("update_time", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Modified)) }),
+	field("create_time", func(w *platform.Writer, x campaign) { w.Text(x.c.Moment(x.Created)) }),
+	field("update_time", func(w *platform.Writer, x campaign) { w.Text(x.c.Moment(x.Modified)) }),
 }
 
 func (k *kuaishou) campaigns(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {

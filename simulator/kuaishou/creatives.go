@@ -59,8 +59,8 @@ var creativeFields = []platform.Field[creative]{
 	field("put_status", func(w *platform.Writer, x creative) { w.Number(putStatus(x.Status)) }),
 	field("status", func(w *platform.Writer, x creative) { w.Number(viewStatus(x.Status)) }),
 	fixed[creative]("review_detail", `""`),
-	field("create_time", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Created)) }),
-	field("update_time", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Modified)) }),
+	field("create_time", func(w *platform.Writer, x creative) { w.Text(x.c.Moment(x.Created)) }),
+	field("update_time", func(w *platform.Writer, x creative) { w.Text(x.c.Moment(x.Modified)) }),
 }
 
 // creatives lists the custom creatives. The page marks campaign_id as required, and its own sample has none.
@@ -156,8 +156,8 @@ var packageFields = []platform.Field[*pack]{
 	fixed[*pack]("captions", `["立即下载"]`), fixed[*pack]("action_bar", `"立即下载"`), fixed[*pack]("click_url", `""`),
 	field("put_status", func(w *platform.Writer, x *pack) { w.Number(putStatus(x.status)) }),
 	field("view_status", func(w *platform.Writer, x *pack) { w.Number(viewStatus(x.status)) }),
-	field("create_time", func(w *platform.Writer, x *pack) { w.Text(moment(x.c, x.ad.Created)) }),
-	field("update_time", func(w *platform.Writer, x *pack) { w.Text(moment(x.c, x.modified)) }),
+	field("create_time", func(w *platform.Writer, x *pack) { w.Text(x.c.Moment(x.ad.Created)) }),
+	field("update_time", func(w *platform.Writer, x *pack) { w.Text(x.c.Moment(x.modified)) }),
 }
 
 func (k *kuaishou) packages(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {

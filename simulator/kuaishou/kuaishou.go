@@ -176,7 +176,7 @@ func (k *kuaishou) OverLimit(c *platform.Call, r limit.Refusal) {
 	head(c)
 	if r.Busy {
 		c.Status = int(c.Assumed(errorStatus))
-		k.fail(c, refusal(c, codeBusy, "service is busy"))
+		k.fail(c, c.Refusal(codeBusy, "service is busy"))
 		return
 	}
 	if c.Status = int(c.Assumed(limitStatus)); c.Status == http.StatusTooManyRequests {
@@ -198,7 +198,7 @@ func (k *kuaishou) end(c *platform.Call, w *platform.Writer) {
 // login returns the login of an access token.
 func (k *kuaishou) login(c *platform.Call, token string) (*world.Login, *platform.Failure) {
 	if token == "" {
-		return nil, refusal(c, codeNoToken, "the access token is missing")
+		return nil, c.Refusal(codeNoToken, "the access token is missing")
 	}
 	l, state := c.Sim.Vault.Access(k.about, token, c.Now)
 	if l != nil {
@@ -207,9 +207,9 @@ func (k *kuaishou) login(c *platform.Call, token string) (*world.Login, *platfor
 	switch state {
 	case world.TokenGood:
 	case world.TokenExpired:
-		return nil, refusal(c, codeOldToken, "the access token has expired")
+		return nil, c.Refusal(codeOldToken, "the access token has expired")
 	default:
-		return nil, refusal(c, codeBadToken, "the access token is unknown")
+		return nil, c.Refusal(codeBadToken, "the access token is unknown")
 	}
 	if a, ok := c.Sim.World.LookupText(k.about, c.Query.Get(k.about.AccountParam)); ok {
 		c.Account = strconv.FormatInt(a.ID, 10)
@@ -220,9 +220,4 @@ func (k *kuaishou) login(c *platform.Call, token string) (*world.Login, *platfor
 // params reads the call's parameters. The documents call many lists of numbers lists of strings: both are taken.
 func params(c *platform.Call) *platform.Params {
 	return &platform.Params{Call: c, Code: int(c.Assumed(codeParameter)), Zone: c.Assumed(zoneSeconds)}
-}
-
-// moment returns a time of an object as text.
-func moment(c *platform.Call, at int64) string {
-	return time.Unix(at+c.Assumed(zoneSeconds), 0).UTC().Format(time.DateTime)
 }

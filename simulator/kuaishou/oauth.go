@@ -17,7 +17,7 @@ func (k *kuaishou) app(c *platform.Call) (int, *platform.Failure) {
 	}
 	app, ok := c.Sim.World.AppByID(k.about, c.Query.Get("app_id"))
 	if !ok || c.Query.Get("secret") != c.Sim.World.AppSecret(k.about, app) {
-		return 0, refusal(c, codeApp, "the app's id or secret is unknown")
+		return 0, c.Refusal(codeApp, "the app's id or secret is unknown")
 	}
 	c.App = world.ObjectText(c.Sim.World.AppID(k.about, app))
 	return app, nil
@@ -33,7 +33,7 @@ func (k *kuaishou) exchange(c *platform.Call, _ *world.Account, _ *platform.Para
 		return k.unsaved(c, failed)
 	}
 	if state != world.TokenGood {
-		return refusal(c, codeAuth, "auth_code is unknown, used or expired")
+		return c.Refusal(codeAuth, "auth_code is unknown, used or expired")
 	}
 	k.writeTokens(c, got, l)
 	return nil
@@ -50,7 +50,7 @@ func (k *kuaishou) refresh(c *platform.Call, _ *world.Account, _ *platform.Param
 		return k.unsaved(c, failed)
 	}
 	if state != world.TokenGood {
-		return refusal(c, codeRefresh, "refresh_token is unknown, replaced or expired")
+		return c.Refusal(codeRefresh, "refresh_token is unknown, replaced or expired")
 	}
 	k.writeTokens(c, got, nil)
 	return nil
@@ -58,7 +58,7 @@ func (k *kuaishou) refresh(c *platform.Call, _ *world.Account, _ *platform.Param
 
 func (k *kuaishou) unsaved(c *platform.Call, err error) *platform.Failure {
 	c.Sim.Logger.Error("cannot save a token", "err", err)
-	return refusal(c, codeBusy, "service is unavailable")
+	return c.Refusal(codeBusy, "service is unavailable")
 }
 
 // writeTokens writes a pair and, after an authorisation, the user's own account.

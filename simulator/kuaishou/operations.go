@@ -78,7 +78,7 @@ func writeOperation(c *platform.Call, w *platform.Writer, o *operation) {
 	w.NumberField("operation_target", o.target())
 	w.NumberField("role_type", o.role)
 	w.TextField("object_name", o.Is.Name)
-	w.TextField("operation_time", moment(c, o.At))
+	w.TextField("operation_time", c.Moment(o.At))
 	w.OpenArray("content_log")
 	change := func(name, was, is string) {
 		if was != is {

@@ -53,9 +53,9 @@ func (k *kuaishou) createTask(c *platform.Call, a *world.Account, p *platform.Pa
 	}
 	switch k.tasks.Add(c, t.Task, taskRules(c)) {
 	case platform.TaskNameTaken:
-		return refusal(c, codeTaskName, "the account has a task with the name %q", name)
+		return c.Refusal(codeTaskName, "the account has a task with the name %q", name)
 	case platform.TaskTooMany:
-		return refusal(c, codeTaskMany, "at most %d tasks a day", tasksADay)
+		return c.Refusal(codeTaskMany, "at most %d tasks a day", tasksADay)
 	}
 	w := begin(c)
 	w.Open('{')
@@ -157,7 +157,7 @@ func (t task) write(c *platform.Call, w *platform.Writer, a *world.Account) {
 	w.NumberField("advertiser_id", a.ID)
 	w.NumberField("task_id", t.ID)
 	w.TextField("task_name", t.Name)
-	w.TextField("create_time", moment(c, t.Made))
+	w.TextField("create_time", c.Moment(t.Made))
 	w.NumberField("task_status", int64(state)) // 0 is new, 1 runs, 2 is done, 3 has failed
 	w.NumberField("file_size", t.Size)
 }
@@ -173,14 +173,14 @@ func (k *kuaishou) download(c *platform.Call, a *world.Account, p *platform.Para
 	list := k.tasks.Of(a.ID, c.Now, taskRules(c))
 	at := slices.IndexFunc(list, func(t *platform.Task) bool { return t.ID == id })
 	if at < 0 {
-		return refusal(c, codeTaskGone, "task %d is unknown or over", id)
+		return c.Refusal(codeTaskGone, "task %d is unknown or over", id)
 	}
 	t := task{list[at]}
 	switch state := t.State(taskRules(c)); {
 	case state != platform.TaskDone:
-		return refusal(c, codeTaskState, "task %d has no file: its state is %d", id, state)
+		return c.Refusal(codeTaskState, "task %d has no file: its state is %d", id, state)
 	case t.Expires():
-		return refusal(c, codeTaskGone, "the file of task %d has expired", id)
+		return c.Refusal(codeTaskGone, "the file of task %d has expired", id)
 	}
 	c.Header.Set("Content-Type", "text/csv")
 	c.Body = append(c.Body[:0], t.file(c, a)...)

@@ -49,7 +49,7 @@ var unitFields = []platform.Field[unit]{
 	fixed[unit]("deep_conversion_bid", "0"),
 	field("day_budget", func(w *platform.Writer, x unit) { w.Number(li(x.Budget)) }),
 	fixed[unit]("day_budget_schedule", "[]"),
-	field("begin_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Created)[:len(world.DayLayout)]) }),
+	field("begin_time", func(w *platform.Writer, x unit) { w.Text(x.c.Moment(x.Created)[:len(world.DayLayout)]) }),
 	fixed[unit]("end_time", "null"), fixed[unit]("schedule_time", `"`+strings.Repeat("1", 168)+`"`),
 	field("scene_id", func(w *platform.Writer, x unit) {
 		w.Open('[')
@@ -71,8 +71,8 @@ var unitFields = []platform.Field[unit]{
 	fixed[unit]("study_status", "2"), fixed[unit]("compensate_status", "0"), fixed[unit]("app_id", "20210"),
 	fixed[unit]("app_download_type", "0"),
 	field("target", func(w *platform.Writer, x unit) { writeTarget(w, x.Aim.Audience()) }),
-	field("create_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Created)) }),
-	field("update_time", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Modified)) }),
+	field("create_time", func(w *platform.Writer, x unit) { w.Text(x.c.Moment(x.Created)) }),
+	field("update_time", func(w *platform.Writer, x unit) { w.Text(x.c.Moment(x.Modified)) }),
 }
 
 // writeTarget writes an audience, by the fields of document 2572.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"adsync/simulator/world"
 )
@@ -67,4 +68,17 @@ func (c *Call) Assumed(name string) int64 {
 	c.Sim.Assumed.mu.RLock()
 	defer c.Sim.Assumed.mu.RUnlock()
 	return c.Sim.Assumed.values[c.Spec.Name][name]
+}
+
+// Refusal returns a failure whose code is an assumed one.
+func (c *Call) Refusal(code, format string, args ...any) *Failure {
+	return Failf(int(c.Assumed(code)), format, args...)
+}
+
+// ZoneSeconds names the assumed offset of times of objects from UTC.
+const ZoneSeconds = "zone_seconds"
+
+// Moment returns a time of an object as text.
+func (c *Call) Moment(at int64) string {
+	return time.Unix(at+c.Assumed(ZoneSeconds), 0).UTC().Format(time.DateTime)
 }

@@ -1,6 +1,10 @@
 package platform
 
-import "adsync/simulator/world"
+import (
+	"slices"
+
+	"adsync/simulator/world"
+)
 
 // Field is a field of an object, with its name.
 type Field[T any] struct {
@@ -31,4 +35,17 @@ func WriteFile[T any](c *Call, w *Writer, fields []Field[T], x T, file *world.As
 			f.Write(w, x)
 		}
 	}
+}
+
+// Chosen returns the fields that a parameter lists, in their own order. There must be at least one.
+func Chosen[T any](p *Params, name string, all []Field[T]) []Field[T] {
+	names := make([]string, len(all))
+	for i, f := range all {
+		names[i] = f.Name
+	}
+	given := p.TextsOf(name, names...)
+	if len(given) == 0 {
+		p.fail("%s has some of %v", name, names)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f Field[T]) bool { return !slices.Contains(given, f.Name) })
 }
