@@ -124,11 +124,7 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 				return false, err
 			}
 			for _, l := range app.Logins {
-				id, err := token.PutLogin(ctx, s, box, settings.Token{
-					// This is the name that an authorisation uses, so that a later one is of the same login.
-					Media: name, AppID: app.AppID, Login: l.UserID, Name: l.UserName, AccessExpires: l.AccessExpiresAt,
-					RefreshExpires: l.RefreshExpiresAt,
-				}, secret.NewText(l.AccessToken), secret.NewText(l.RefreshToken))
+				id, err := putLogin(ctx, s, box, name, app.AppID, l)
 				if err != nil {
 					return false, err
 				}
@@ -145,6 +141,16 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 		Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"},
 	}, bindings)
 	return err == nil, err
+}
+
+// putLogin stores the simulator's tokens of a login, which is authorised with them.
+func putLogin(ctx context.Context, s *store.Store, box *secret.Box, media, app string, l control.LoginCredentials) (
+	id int64, err error) {
+	return token.PutLogin(ctx, s, box, settings.Token{
+		// This is the name that an authorisation uses, so that a later one is of the same login.
+		Media: media, AppID: app, Login: l.UserID, Name: l.UserName, AccessExpires: l.AccessExpiresAt,
+		RefreshExpires: l.RefreshExpiresAt,
+	}, secret.NewText(l.AccessToken), secret.NewText(l.RefreshToken))
 }
 
 // gameOf returns the game that an account advertises, and whether the account is bound to it.

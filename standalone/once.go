@@ -110,7 +110,27 @@ func (s *stack) played() story.Stack {
 	for media, c := range s.world.creds {
 		accounts[media] = c.Apps[0].Logins[0].AccountIDs
 	}
-	return story.Stack{Runs: s.runs, Accounts: accounts, Speed: s.Speed}
+	return story.Stack{Runs: s.runs, Accounts: accounts, Authorise: s.authorise, Speed: s.Speed}
+}
+
+// authorise authorises all logins of a platform again, as a person would.
+func (s *stack) authorise(ctx context.Context, media string) error {
+	box, err := s.box()
+	if err != nil {
+		return err
+	}
+	creds, err := askCredentials(ctx, s.world.address)
+	if err != nil {
+		return err
+	}
+	for _, app := range creds[media].Apps {
+		for _, l := range app.Logins {
+			if _, err := putLogin(ctx, s.store, box, media, app.AppID, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // once plays the story, if any, runs every task once in the stopped world, and compares.

@@ -46,6 +46,8 @@ type Event struct {
 	Ago int
 	// Field is the figure of MetricRetired.
 	Field string
+	// Endpoint is the endpoint of RefreshLost.
+	Endpoint string
 	// Gone is the query of CreativesDropped that counts the rows marked as deleted. Its only parameter is our id of the
 	// account.
 	Gone string
@@ -66,5 +68,6 @@ const (
 	CreativesDropped               // creatives are removed from all ads, and no list has them or the time of their removal
 	MetricRetired                  // reports no longer know a figure
 	DayLost                        // our own tables lose a day, with its coverage
+	RefreshLost                    // the answer of a refresh is lost, and the login is authorised again
 	AccountRebound                 // an operator finds that an account was bound to the wrong game
 )

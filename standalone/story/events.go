@@ -26,6 +26,8 @@ type Event struct {
 	// begin starts the event just before a scene whose moment is at. met later returns how often the event struck; it is
 	// nil if the world is too small for the event.
 	begin func(ctx context.Context, p *Story, at time.Time) (met metFunc, err error)
+	// after runs when the scene's clock has stopped, before the scene's runs are awaited; nil does nothing.
+	after func(ctx context.Context, p *Story) error
 }
 
 type metFunc func(context.Context) (int64, error)
@@ -267,6 +269,34 @@ func tokensDead(media string) Event {
 	}
 	return Event{Name: "token died", what: "refreshed once, and the calls continue", begin: begin}
 }
+
+// refreshLost is a refresh whose answer is lost, of one of a platform's logins. The platform has killed the old pair, so
+// that a person has to authorise the login again.
+func refreshLost(media, endpoint string) Event {
+	lost := fault(media, "", "", map[string]any{"kind": "half_body", "endpoint": endpoint, "count": 1})
+	return Event{Name: "answer of a refresh lost", what: "parked until the login was authorised again",
+		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
+			if _, err := p.orderFault(ctx, map[string]any{"kind": "token_death", "media": media}); err != nil {
+				return nil, err
+			}
+			return lost.begin(ctx, p, at)
+		},
+		after: func(ctx context.Context, p *Story) error {
+			const query = "SELECT COUNT(*) FROM media_token WHERE media = ? AND state = ?"
+			parked := counted(p.store.Config, query, media, settings.TokenReauthorise)
+			err := await(ctx, parkingMax, "no login of "+media+" needs a new authorisation", func() (bool, error) {
+				n, err := parked(ctx)
+				return n > 0, err
+			})
+			if err != nil {
+				return err
+			}
+			return p.stack.Authorise(ctx, media)
+		}}
+}
+
+// parkingMax is how long a login whose pair is lost may take to be parked.
+const parkingMax = 2 * time.Minute
 
 // rebound is an operator's correction of an account that was bound to the wrong game.
 func rebound(media string) Event {

@@ -63,6 +63,8 @@ func ownEvent(media string, e night.Event) Event {
 		return hole(media, e.Ago)
 	case night.AccountRebound:
 		return rebound(media)
+	case night.RefreshLost:
+		return refreshLost(media, e.Endpoint)
 	default:
 		return fault(media, e.Name, e.What, e.Order)
 	}

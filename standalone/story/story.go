@@ -109,7 +109,9 @@ type Story struct {
 type Stack struct {
 	Runs     *runs.Runs
 	Accounts map[string][]string // the platform's ids of the accounts that have events, a large one first; by media
-	Speed    float64             // of the world's clock after the story
+	// Authorise authorises all logins of a platform again.
+	Authorise func(ctx context.Context, media string) error
+	Speed     float64 // of the world's clock after the story
 }
 
 // everyTrap is the least number of accounts of a world whose night has every trap, for any seed and day.
@@ -217,6 +219,14 @@ func (p *Story) playScene(ctx context.Context, sc Scene, patience time.Duration)
 	}
 	if err := p.pace.change(0, p.clock.Freeze); err != nil {
 		return false, err
+	}
+	for _, e := range sc.Events {
+		if e.after == nil {
+			continue
+		}
+		if err := e.after(ctx, p); err != nil {
+			return false, fmt.Errorf("%s: %w", e.Name, err)
+		}
 	}
 	if rested, err = p.stack.Runs.Rest(ctx, patience); err != nil {
 		return false, err
