@@ -24,6 +24,7 @@ func (b *bilibili) Night() night.Platform {
 				At: night.Tokens, Name: "pair dead before its answer", What: "refreshed once: the others wait for the new pair",
 				Order: map[string]any{"kind": "latency", "ms": 2000, "endpoint": tokenCall, "count": 2},
 			},
+			{At: night.Opening, Kind: night.RefreshLost, Endpoint: tokenCall},
 		},
 	}
 }
