@@ -270,8 +270,8 @@ func tokensDead(media string) Event {
 	return Event{Name: "token died", what: "refreshed once, and the calls continue", begin: begin}
 }
 
-// refreshLost is a refresh whose answer is lost, of one of a platform's logins. The platform has killed the old pair, so
-// that a person has to authorise the login again.
+// refreshLost is a refresh whose answer is lost, of one of a platform's logins. The platform has killed the old pair: a
+// person has to authorise the login again.
 func refreshLost(media, endpoint string) Event {
 	lost := fault(media, "", "", map[string]any{"kind": "half_body", "endpoint": endpoint, "count": 1})
 	return Event{Name: "answer of a refresh lost", what: "parked until the login was authorised again",
