@@ -40,8 +40,8 @@ func oceanShare(name, about string, a, b world.Metric, times int64) oceanMetric 
 	return oceanMetric{name, about, 'y', func(f *world.Figures) int64 { return platform.Each(f[a]*times, f[b]) }, nil}
 }
 
-func oceanNothing(name, about string, kind byte) oceanMetric {
-	return oceanMetric{name, about, kind, func(*world.Figures) int64 { return 0 }, nil}
+func oceanNothing(name, about string) oceanMetric {
+	return oceanMetric{name, about, 'n', func(*world.Figures) int64 { return 0 }, nil}
 }
 
 const (
@@ -63,7 +63,8 @@ var oceanMetrics = []oceanMetric{
 	oceanCount("deep_convert_cnt", "深度转化数", world.DeepConversions),
 	oceanCost("deep_convert_cost", "深度转化成本", world.DeepConversions, 1),
 	oceanShare("deep_convert_rate", "深度转化率", world.DeepConversions, world.Conversions, inPercent),
-	oceanCount("click_start_cnt", "下载开始数", world.DownloadStarts), oceanCount("download_finish_cnt", "下载完成数", world.Downloads),
+	oceanCount("click_start_cnt", "下载开始数", world.DownloadStarts),
+	oceanCount("download_finish_cnt", "下载完成数", world.Downloads),
 	oceanCount("install_finish_cnt", "安装完成数", world.Installs),
 	oceanCount("active", "激活数", world.Activations), oceanCost("active_cost", "激活成本", world.Activations, 1),
 	oceanShare("active_rate", "激活率", world.Activations, world.Clicks, inPercent),
@@ -113,8 +114,8 @@ var oceanMetrics = []oceanMetric{
 	oceanShare("attribution_game_in_app_roi_5days", "激活后四日付费ROI", world.PayAmountD3, world.Cost, inTimes),
 	oceanShare("attribution_game_in_app_roi_6days", "激活后五日付费ROI", world.PayAmountD3, world.Cost, inTimes),
 	oceanShare("attribution_game_in_app_roi_8days", "激活后七日付费ROI", world.PayAmountD7, world.Cost, inTimes),
-	oceanNothing("in_app_uv", "APP内访问数", 'n'), oceanNothing("in_app_detail_uv", "APP内访问详情页数", 'n'),
-	oceanNothing("in_app_cart", "APP内加入购物车数", 'n'), oceanNothing("in_app_pay", "APP内付费数", 'n'),
+	oceanNothing("in_app_uv", "APP内访问数"), oceanNothing("in_app_detail_uv", "APP内访问详情页数"),
+	oceanNothing("in_app_cart", "APP内加入购物车数"), oceanNothing("in_app_pay", "APP内付费数"),
 }
 
 var oceanMetricByName = func() map[string]*oceanMetric {
