@@ -18,6 +18,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/ratelimit"
 	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
@@ -37,6 +38,8 @@ type world struct {
 	handlers *media.Registry
 	// answer changes the answer to a call for some accounts; nil for none.
 	answer func(ctx context.Context, ids, rows []string) ([]string, error)
+	// terms are those of an account's calls; nil for the usual ones.
+	terms func(account int64) ratelimit.Terms
 
 	mu    sync.Mutex
 	asked []string // the accounts of each call
@@ -122,7 +125,11 @@ func (w *world) pull(account int64, report string, d day.Day) error {
 func (w *world) try(account int64, report string, d day.Day, failures int) error {
 	handler, ok := w.handlers.Get("orchid." + report)
 	require.True(w.t, ok)
-	result, err := handler.Run(w.t.Context(), media.Work{Attempt: failures,
+	ctx := w.t.Context()
+	if w.terms != nil {
+		ctx = ratelimit.With(ctx, w.terms(account))
+	}
+	result, err := handler.Run(ctx, media.Work{Attempt: failures,
 		Key:    task.Key{RunID: int64(failures + 1), AccountID: account, Part: d.String()},
 		Params: json.RawMessage(`{"level":"account"}`)})
 	w.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -209,4 +210,33 @@ func TestJoint_OnlyAccountsOfOneLoginZoneAndCurrencyAreAskedTogether(t *testing.
 	failed, asked := w.pullAll()
 	require.NoError(t, errors.Join(failed[1], failed[2], failed[3], failed[4]))
 	require.ElementsMatch(t, []string{"901", "902", "903", "904"}, asked)
+}
+
+// An important subtask does not wait for the call of a less important one.
+func TestJoint_OnlyAccountsOfOneImportanceAreAskedTogether(t *testing.T) {
+	t.Parallel()
+	w := newJointWorld(t)
+	w.terms = func(account int64) ratelimit.Terms { return ratelimit.Terms{Importance: int(account)} }
+	_, asked := w.pullAll()
+	require.ElementsMatch(t, []string{"901", "902", "903", "904"}, asked)
+}
+
+func TestJoint_SubtasksThatWaitForAnAnswerAreKnownToWait(t *testing.T) {
+	t.Parallel()
+	w := newJointWorld(t)
+	var waits, ends atomic.Int32
+	w.terms = func(int64) ratelimit.Terms {
+		return ratelimit.Terms{AroundWait: func() (after func()) {
+			waits.Add(1)
+			return func() { ends.Add(1) }
+		}}
+	}
+	w.answer = func(_ context.Context, _, rows []string) ([]string, error) {
+		require.Zero(t, ends.Load())
+		require.Eventually(t, func() bool { return waits.Load() == 3 }, time.Minute, time.Millisecond)
+		return rows, nil
+	}
+	_, asked := w.pullAll()
+	require.Len(t, asked, 1)
+	require.EqualValues(t, 3, ends.Load(), "the one that calls waits for its grant only")
 }
