@@ -66,7 +66,6 @@ func (t *tiktok) report(c *platform.Call, l *world.Login, p *platform.Params) *p
 	q := &query{c: c, isSeveral: c.Query.Get("advertiser_ids") != "", projects: map[int64]world.Project{}}
 	var err *platform.Failure
 	if q.isSeveral { // then advertiser_id is ignored
-		c.Account = ""
 		q.accounts, err = t.several(p, l, reportAccountsMax, t.account)
 	} else {
 		err = t.ofAccount(func(_ *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
@@ -217,19 +216,12 @@ func (q *query) lines(of func(a *world.Account, s world.Scope) []world.Row, utc 
 	return q.newest(list)
 }
 
-// id is the id of a row's object, and created the time of its creation.
-func (x *line) id() int64 {
-	if x.q.level.depth == 0 {
-		return x.account.ID
+// id returns the id of a row's object.
+func (q *query) id(a *world.Account, r *world.Row) int64 {
+	if q.level.depth == 0 {
+		return a.ID
 	}
-	return idOf(x.q.level.depth-1, &x.Row)
-}
-
-func (x *line) created() int64 {
-	if x.Creative != nil {
-		return x.Creative.Created
-	}
-	return x.Ad.Created
+	return idOf(q.level.depth-1, r)
 }
 
 // newest leaves out the oldest objects of a report with too many.
@@ -239,7 +231,11 @@ func (q *query) newest(list []line) []line {
 	}
 	made := map[int64]int64{}
 	for i := range list {
-		made[list[i].id()] = list[i].created()
+		x := &list[i]
+		made[q.id(x.account, &x.Row)] = x.Ad.Created
+		if x.Creative != nil {
+			made[x.Object] = x.Creative.Created
+		}
 	}
 	most := int(q.c.Assumed(idsMax))
 	if len(made) <= most {
@@ -252,18 +248,18 @@ func (q *query) newest(list []line) []line {
 	for _, id := range ids[most:] {
 		delete(made, id)
 	}
-	return slices.DeleteFunc(list, func(x line) bool { _, isKept := made[x.id()]; return !isKept })
+	return slices.DeleteFunc(list, func(x line) bool { _, isKept := made[q.id(x.account, &x.Row)]; return !isKept })
 }
 
 // withIdle adds rows of the level's objects without figures, which only reports without a time dimension have.
 func (q *query) withIdle(a *world.Account, rows []world.Row) []world.Row {
 	seen := map[int64]bool{}
 	for i := range rows {
-		seen[(&line{Row: rows[i], q: q, account: a}).id()] = true
+		seen[q.id(a, &rows[i])] = true
 	}
 	add := func(r world.Row) {
 		r.Hour = world.NoHour
-		if id := (&line{Row: r, q: q, account: a}).id(); !seen[id] && q.fits(a, &r) {
+		if !seen[q.id(a, &r)] && q.fits(a, &r) {
 			rows = append(rows, r)
 		}
 	}
@@ -353,7 +349,7 @@ func (q *query) order(p *platform.Params, list []line) *platform.Failure {
 
 // dimensions returns the values of a row's dimensions, in order of dimensionNames.
 func (x *line) dimensions() []string {
-	values := []string{strconv.FormatInt(x.id(), 10)}
+	values := []string{strconv.FormatInt(x.q.id(x.account, &x.Row), 10)}
 	switch {
 	case x.q.by.Hour:
 		return append(values, fmt.Sprintf("%s %02d:00:00", world.FormatDay(x.Day), x.Hour))

@@ -216,10 +216,6 @@ func (x *line) fileText(m *metric) string {
 func title(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words {
-		if word == "id" || word == "ctr" || word == "cpc" || word == "cpm" {
-			words[i] = strings.ToUpper(word)
-			continue
-		}
 		words[i] = strings.ToUpper(word[:1]) + word[1:]
 	}
 	return strings.Join(words, " ")

@@ -107,7 +107,7 @@ func TestTasks_AFileHasAnAssumedForm(t *testing.T) {
 	s.assume("task_polls", 0)
 	id := s.task(a, with(untitled(), "enable_report_title_translation", true, "filtering",
 		[]any{condition("adgroup_ids", "1")}))
-	const names = "Adgroup ID,Stat Time Day,Spend,Impressions,Clicks,Conversion,App Install,Total Purchase Value"
+	const names = "Adgroup Id,Stat Time Day,Spend,Impressions,Clicks,Conversion,App Install,Total Purchase Value"
 	require.Equal(t, "\ufeff"+names+"\r\n", s.download(a, id).Body.String())
 	s.assume("file_mark", 0)
 	s.assume("file_return", 0)

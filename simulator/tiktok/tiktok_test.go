@@ -12,6 +12,7 @@ import (
 
 	"adsync/simulator/limit"
 	"adsync/simulator/night"
+	"adsync/simulator/platform"
 	"adsync/simulator/simtest"
 	"adsync/simulator/tiktok"
 	"adsync/simulator/world"
@@ -186,4 +187,13 @@ func TestNight_OrdersAreAccepted(t *testing.T) {
 		kinds)
 	require.True(t, tiktok.New().Night().KeepsTokens)
 	require.Equal(t, 40100, simtest.Code(t, s.call(s.Account(0), "ad/get", nil)))
+}
+
+func TestTikTok_HasNamesOfKnownEndpointsOnly(t *testing.T) {
+	t.Parallel()
+	p := tiktok.New()
+	require.Equal(t, "campaign/get", p.Endpoint("/open_api/v1.3/campaign/get/"))
+	for _, path := range []string{"/open_api/v1.3/campaign/none/", "/open_api/v1.3/campaign/get", "/campaign/get/"} {
+		require.Equal(t, platform.EndpointUnknown, p.Endpoint(path), path)
+	}
 }
