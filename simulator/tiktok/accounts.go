@@ -19,11 +19,7 @@ func (t *tiktok) ofAccount(
 	serve func(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure,
 ) handler {
 	return func(c *platform.Call, l *world.Login, p *platform.Params) *platform.Failure {
-		id := c.Query.Get("advertiser_id")
-		if id == "" {
-			return wrong("advertiser_id: Missing data for required field.")
-		}
-		a, err := t.account(c, l, id)
+		a, err := t.account(c, l, c.Query.Get("advertiser_id"))
 		if err != nil {
 			return err
 		}
@@ -33,6 +29,9 @@ func (t *tiktok) ofAccount(
 
 // account returns an account that a login reaches and the platform has not closed.
 func (t *tiktok) account(c *platform.Call, l *world.Login, id string) (world.Account, *platform.Failure) {
+	if id == "" {
+		return world.Account{}, wrong("advertiser_id: Missing data for required field.")
+	}
 	a, err := t.reached(c, l, id)
 	if err == nil && c.Sim.World.Closed(&a) == world.LifeFrozen {
 		return a, refusal(c, codeClosed, "advertiser %s is closed", id)

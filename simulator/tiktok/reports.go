@@ -64,14 +64,10 @@ type line struct {
 // report answers report/integrated/get, of one account or of up to five.
 func (t *tiktok) report(c *platform.Call, l *world.Login, p *platform.Params) *platform.Failure {
 	q := &query{c: c, isSeveral: c.Query.Get("advertiser_ids") != "", projects: map[int64]world.Project{}}
-	var err *platform.Failure
+	a, err := t.account(c, l, c.Query.Get("advertiser_id"))
+	q.accounts = []world.Account{a}
 	if q.isSeveral { // then advertiser_id is ignored
 		q.accounts, err = t.several(p, l, reportAccountsMax, t.account)
-	} else {
-		err = t.ofAccount(func(_ *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
-			q.accounts = []world.Account{*a}
-			return nil
-		})(c, l, p)
 	}
 	if err != nil {
 		return err

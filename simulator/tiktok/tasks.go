@@ -27,24 +27,22 @@ func taskRules(c *platform.Call) platform.TaskRules {
 type task struct{ *platform.Task }
 
 // createTask starts an asynchronous report of one account. Tasks have no names and are listed nowhere.
-func (t *tiktok) createTask(c *platform.Call, l *world.Login, p *platform.Params) *platform.Failure {
+func (t *tiktok) createTask(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
 	if c.Query.Get("advertiser_ids") != "" {
 		return wrong("advertiser_ids: this platform has tasks of one account only")
 	}
-	return t.ofAccount(func(_ *platform.Call, a *world.Account, _ *platform.Params) *platform.Failure {
-		p.TextOf("output_format", "CSV_STRING", "CSV_DOWNLOAD")
-		p.TextOf("enable_report_title_translation", "true", "false")
-		if name := c.Query.Get("file_name"); len(name) > fileNameMax || strings.ContainsAny(name, "/\t\b@#$%^&*()[]") {
-			return wrong("file_name: up to %d characters, none of them special", fileNameMax)
-		}
-		x := task{&platform.Task{Account: a.ID, App: c.App, Made: c.Now, Params: maps.Clone(c.Query)}}
-		if _, err := x.query(c, a); err != nil || p.Failure != nil {
-			return err
-		}
-		t.tasks.Add(c, x.Task, taskRules(c)) // which refuses names and numbers of tasks only
-		t.answer(c, func(w *platform.Writer) { w.TextField("task_id", strconv.FormatInt(x.ID, 10)) })
-		return nil
-	})(c, l, p)
+	p.TextOf("output_format", "CSV_STRING", "CSV_DOWNLOAD")
+	p.TextOf("enable_report_title_translation", "true", "false")
+	if name := c.Query.Get("file_name"); len(name) > fileNameMax || strings.ContainsAny(name, "/\t\b@#$%^&*()[]") {
+		return wrong("file_name: up to %d characters, none of them special", fileNameMax)
+	}
+	x := task{&platform.Task{Account: a.ID, App: c.App, Made: c.Now, Params: maps.Clone(c.Query)}}
+	if _, err := x.query(c, a); err != nil || p.Failure != nil {
+		return err
+	}
+	t.tasks.Add(c, x.Task, taskRules(c)) // which refuses names and numbers of tasks only
+	t.answer(c, func(w *platform.Writer) { w.TextField("task_id", strconv.FormatInt(x.ID, 10)) })
+	return nil
 }
 
 // query returns the query of a task's file, which has the figures of the moment at which the task was created.

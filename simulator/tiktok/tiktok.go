@@ -57,7 +57,7 @@ func New() platform.Platform {
 		"file/video/ad/search":  {http.MethodGet, t.ofAccount(t.videos), false},
 		"file/image/ad/search":  {http.MethodGet, t.ofAccount(t.images), false},
 		reportEndpoint:          {http.MethodGet, t.report, false},
-		createEndpoint:          {http.MethodPost, t.createTask, false},
+		createEndpoint:          {http.MethodPost, t.ofAccount(t.createTask), false},
 		"report/task/check":     {http.MethodGet, t.ofAccount(t.checkTask), false},
 		"report/task/download":  {http.MethodGet, t.ofAccount(t.download), false},
 		"report/task/cancel":    {http.MethodPost, t.ofAccount(t.cancelTask), false},
