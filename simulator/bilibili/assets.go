@@ -35,5 +35,5 @@ func writeFile(c *platform.Call, w *platform.Writer, x *world.Asset) {
 	if x.Kind == world.AssetVideo && !c.LeavesOut(w, "duration", x) {
 		w.NumberField("duration", x.Milliseconds)
 	}
-	w.TextField("ctime", moment(c, x.Created))
+	w.TextField("ctime", c.Moment(x.Created))
 }

@@ -20,7 +20,6 @@ const (
 	dayTimes      = "day_times"      // 1: a report's days have a time
 	todayReported = "today_reported" // 1: reports have the present day
 	reportDelay   = "report_delay"   // how many seconds old the figures of reports are
-	zoneSeconds   = "zone_seconds"   // the offset of times of objects from UTC
 	codeToken     = "code_token"     // of an access token that is missing, expired, replaced or unknown
 	codeApp       = "code_app"
 	codeAuth      = "code_auth_code"
@@ -35,7 +34,7 @@ const (
 
 func assumed() map[string]int64 {
 	return map[string]int64{
-		tokenStatus: 200, limitStatus: 200, overlap: 0, pageMax: 100, zoneSeconds: 28_800,
+		tokenStatus: 200, limitStatus: 200, overlap: 0, pageMax: 100, platform.ZoneSeconds: 28_800,
 		deletedListed: 1, statusActive: 1, statusPaused: 2, statusDeleted: 4,
 		reportDays: 1, reportTotal: 1, flatRows: 0, dayTimes: 0, todayReported: 1, reportDelay: 0,
 		codeToken: 40_001, codeApp: 40_002, codeAuth: 40_003, codeRefresh: 40_004, codeReplaced: 40_005,
@@ -43,12 +42,7 @@ func assumed() map[string]int64 {
 	}
 }
 
-// refusal returns a failure whose code is an assumed one.
-func refusal(c *platform.Call, code, format string, args ...any) *platform.Failure {
-	return platform.Failf(int(c.Assumed(code)), format, args...)
-}
-
 // wrong returns a failure for a parameter.
 func wrong(c *platform.Call, format string, args ...any) *platform.Failure {
-	return refusal(c, codeParameter, format, args...)
+	return c.Refusal(codeParameter, format, args...)
 }

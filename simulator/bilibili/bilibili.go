@@ -127,7 +127,7 @@ func (b *bilibili) Serve(c *platform.Call) {
 		fail(c, wrong(c, "%s %s is unknown", c.Request.Method, c.Path))
 		return
 	}
-	p := &platform.Params{Call: c, Code: int(c.Assumed(codeParameter)), Zone: c.Assumed(zoneSeconds)}
+	p := &platform.Params{Call: c, Code: int(c.Assumed(codeParameter)), Zone: c.Assumed(platform.ZoneSeconds)}
 	if err := cmp.Or(b.serve(c, r, p), p.Failure); err != nil {
 		fail(c, err)
 	}
@@ -182,7 +182,7 @@ func fail(c *platform.Call, err *platform.Failure) {
 func (b *bilibili) OverLimit(c *platform.Call, r limit.Refusal) {
 	head(c)
 	if r.Busy {
-		fail(c, refusal(c, codeBusy, "system busy"))
+		fail(c, c.Refusal(codeBusy, "system busy"))
 		return
 	}
 	if c.Status = int(c.Assumed(limitStatus)); c.Status == http.StatusTooManyRequests {
@@ -213,7 +213,7 @@ func (b *bilibili) login(c *platform.Call) (*world.Login, *platform.Failure) {
 	l, state := c.Sim.Vault.Access(b.about, token, c.Now)
 	if !ok || l == nil || state != world.TokenGood {
 		c.Status = int(c.Assumed(tokenStatus))
-		return nil, refusal(c, codeToken, "access_token is missing, expired or invalid")
+		return nil, c.Refusal(codeToken, "access_token is missing, expired or invalid")
 	}
 	c.App = world.ObjectText(c.Sim.World.AppID(b.about, l.App()))
 	if a, known := c.Sim.World.LookupText(b.about, c.Query.Get(b.about.AccountParam)); known {
@@ -235,14 +235,9 @@ func (b *bilibili) named(c *platform.Call, l *world.Login) (world.Account, *plat
 	}
 	switch {
 	case !ok || !b.reaches(c, l, a.Index) || closed == world.LifeRevoked:
-		return a, refusal(c, codeForbidden, "no permission for account %s", text)
+		return a, c.Refusal(codeForbidden, "no permission for account %s", text)
 	case closed == world.LifeFrozen:
-		return a, refusal(c, codeClosed, "account %s is frozen", text)
+		return a, c.Refusal(codeClosed, "account %s is frozen", text)
 	}
 	return a, nil
-}
-
-// moment returns a time of an object as text.
-func moment(c *platform.Call, at int64) string {
-	return time.Unix(at+c.Assumed(zoneSeconds), 0).UTC().Format(time.DateTime)
 }

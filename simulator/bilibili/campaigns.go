@@ -18,8 +18,8 @@ var campaignFields = []platform.Field[campaign]{
 	platform.NewField("budget_limit_type", func(w *platform.Writer, x campaign) { w.Number(budgetType(x.Budget)) }),
 	platform.NewField("budget", func(w *platform.Writer, x campaign) { writeBudget(w, x.Budget) }),
 	platform.Constant[campaign]("support_auto", "1"),
-	platform.NewField("ctime", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Created)) }),
-	platform.NewField("mtime", func(w *platform.Writer, x campaign) { w.Text(moment(x.c, x.Modified)) }),
+	platform.NewField("ctime", func(w *platform.Writer, x campaign) { w.Text(x.c.Moment(x.Created)) }),
+	platform.NewField("mtime", func(w *platform.Writer, x campaign) { w.Text(x.c.Moment(x.Modified)) }),
 }
 
 func campaigns(c *platform.Call, a *world.Account) (list []object) {

@@ -20,8 +20,8 @@ var creativeFields = []platform.Field[creative]{
 	platform.NewField("status", func(w *platform.Writer, x creative) { w.Number(statusOf(x.c, x.Status)) }),
 	platform.NewField("video_id", func(w *platform.Writer, x creative) { writeIDs(w, x, world.AssetVideo) }),
 	platform.NewField("image_ids", func(w *platform.Writer, x creative) { writeIDs(w, x, world.AssetImage) }),
-	platform.NewField("ctime", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Created)) }),
-	platform.NewField("mtime", func(w *platform.Writer, x creative) { w.Text(moment(x.c, x.Modified)) }),
+	platform.NewField("ctime", func(w *platform.Writer, x creative) { w.Text(x.c.Moment(x.Created)) }),
+	platform.NewField("mtime", func(w *platform.Writer, x creative) { w.Text(x.c.Moment(x.Modified)) }),
 }
 
 // writeIDs writes the creative's video, which is null for a group of images, or the list of its images, of which the

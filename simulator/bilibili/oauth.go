@@ -21,7 +21,7 @@ func (b *bilibili) token(c *platform.Call, _ caller, p *platform.Params) *platfo
 	}
 	app, ok := c.Sim.World.AppByID(b.about, c.Query.Get("client_id"))
 	if !ok || c.Query.Get("client_secret") != c.Sim.World.AppSecret(b.about, app) {
-		return refusal(c, codeApp, "client_id or client_secret is unknown")
+		return c.Refusal(codeApp, "client_id or client_secret is unknown")
 	}
 	c.App = world.ObjectText(c.Sim.World.AppID(b.about, app))
 	isRefresh := p.TextOf("grant_type", "authorization_code", "refresh_token") == "refresh_token"
@@ -40,7 +40,7 @@ func (b *bilibili) exchange(c *platform.Call, app int) *platform.Failure {
 	}
 	_, got, state, failed := c.Sim.Vault.Exchanged(b.about, app, c.Query.Get("code"), c.Query.Get("redirect_uri"), c.Now)
 	if state != world.TokenGood {
-		return refusal(c, codeAuth, "code is unknown, used, expired, or of another redirect_uri")
+		return c.Refusal(codeAuth, "code is unknown, used, expired, or of another redirect_uri")
 	}
 	return writeTokens(c, got, failed)
 }
@@ -52,10 +52,10 @@ func (b *bilibili) refresh(c *platform.Call, app int) *platform.Failure {
 	got, state, failed := c.Sim.Vault.Refreshed(b.about, app, token, c.Now, true)
 	if l := c.Sim.Vault.Replaced(b.about, token); state != world.TokenGood && l != nil {
 		c.Sim.Logger.Warn("a replaced refresh token was used", "login", l.Name())
-		return refusal(c, codeReplaced, "refresh_token was replaced by a later one")
+		return c.Refusal(codeReplaced, "refresh_token was replaced by a later one")
 	}
 	if state != world.TokenGood {
-		return refusal(c, codeRefresh, "refresh_token is unknown or expired")
+		return c.Refusal(codeRefresh, "refresh_token is unknown or expired")
 	}
 	return writeTokens(c, got, failed)
 }
@@ -64,7 +64,7 @@ func (b *bilibili) refresh(c *platform.Call, app int) *platform.Failure {
 func writeTokens(c *platform.Call, t world.Tokens, failed error) *platform.Failure {
 	if failed != nil {
 		c.Sim.Logger.Error("cannot save a token", "err", failed)
-		return refusal(c, codeBusy, "system busy")
+		return c.Refusal(codeBusy, "system busy")
 	}
 	w := begin(c)
 	w.Open('{')
@@ -133,7 +133,7 @@ func (b *bilibili) accounts(c *platform.Call, by caller, p *platform.Params) *pl
 		}
 	}
 	if p.Failure == nil && !known {
-		return refusal(c, codeForbidden, "no permission for subject %d", subject)
+		return c.Refusal(codeForbidden, "no permission for subject %d", subject)
 	}
 	writePage(readPage(p), list, writeAccount)
 	return nil

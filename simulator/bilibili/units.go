@@ -33,8 +33,8 @@ var unitFields = []platform.Field[unit]{
 	platform.NewField("budget", func(w *platform.Writer, x unit) { writeBudget(w, x.Budget) }),
 	platform.NewField("bid", func(w *platform.Writer, x unit) { w.Hundredths(x.Bid) }),
 	platform.NewField("target", func(w *platform.Writer, x unit) { writeTarget(w, x.Aim.Audience()) }),
-	platform.NewField("ctime", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Created)) }),
-	platform.NewField("mtime", func(w *platform.Writer, x unit) { w.Text(moment(x.c, x.Modified)) }),
+	platform.NewField("ctime", func(w *platform.Writer, x unit) { w.Text(x.c.Moment(x.Created)) }),
+	platform.NewField("mtime", func(w *platform.Writer, x unit) { w.Text(x.c.Moment(x.Modified)) }),
 }
 
 func writeTarget(w *platform.Writer, to world.Audience) {
