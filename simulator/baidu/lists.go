@@ -41,18 +41,6 @@ type lister struct {
 	choice   string         // the parameter with the requested fields
 	ids      string         // the parameter with the ids
 	kinds    map[int64]kind // by idType; the only one is that of lists without idType, whose ids are optional
-	// conditions reads the list's own conditions.
-	conditions func(p *platform.Params) (fits func(x *object) bool)
-}
-
-func always(*object) bool { return true }
-
-// temporary is the condition on shadow versions, which wait for their review: this world has none.
-func temporary(p *platform.Params) func(*object) bool {
-	if p.OneOf("getTemp", 0, 1) == 1 {
-		return func(*object) bool { return false }
-	}
-	return always
 }
 
 func (x *object) id(l level) int64 {
@@ -101,13 +89,14 @@ func objects(c *platform.Call, a *world.Account, l level) (list []object) {
 // serve returns the handler of a list.
 func (l *lister) serve(b *baidu) func(*platform.Call, caller, *platform.Params) *platform.Failure {
 	return func(c *platform.Call, by caller, p *platform.Params) *platform.Failure {
-		fields, fits := platform.Chosen(p, l.choice, l.fields), l.conditions(p)
+		fields := platform.Chosen(p, l.choice, l.fields)
 		k, ids := l.read(p)
+		isNone := l.isNone(p)
 		if p.Failure != nil {
 			return nil
 		}
 		var list []object
-		if isSearch(by.account) == l.isSearch {
+		if isSearch(by.account) == l.isSearch && !isNone {
 			list = objects(c, by.account, l.level)
 		}
 		var problems []problem
@@ -118,9 +107,24 @@ func (l *lister) serve(b *baidu) func(*platform.Call, caller, *platform.Params) 
 				return !slices.Contains(ids, id) || slices.ContainsFunc(problems, func(p problem) bool { return p.id == id })
 			})
 		}
-		list = slices.DeleteFunc(list, func(x object) bool { return !fits(&x) })
 		b.write(c, len(ids), problems, fields, list)
 		return nil
+	}
+}
+
+// isNone reports whether the conditions of a search list exclude all objects: this world has no shadow versions, which
+// wait for their review, and only ordinary campaigns. The conditions of feed lists are not served.
+func (l *lister) isNone(p *platform.Params) bool {
+	refuseUnserved(p, "campaignFeedFilter", "creativeFeedFilter")
+	return l.isSearch && (p.OneOf("getTemp", 0, 1) == 1 || p.OneOf("adType", 0, 6, 14) != 0)
+}
+
+// refuseUnserved refuses conditions that would be ignored.
+func refuseUnserved(p *platform.Params, names ...string) {
+	for _, name := range names {
+		if text := p.Call.Query.Get(name); text != "" && text != "[]" && text != "null" {
+			wrong(p, "the condition %s is not simulated", name)
+		}
 	}
 }
 
@@ -163,12 +167,8 @@ func (l *lister) check(c *platform.Call, a *world.Account, k kind, ids []int64) 
 
 // write answers with a list, of which the objects of some of several ids may be missing.
 func (b *baidu) write(c *platform.Call, ids int, problems []problem, fields []platform.Field[object], list []object) {
-	status := int64(statusGood)
-	switch {
-	case len(problems) == 0:
-	case len(problems) < ids:
-		status = statusPart
-	default:
+	status := int64(min(len(problems), statusPart))
+	if len(problems) > 0 && len(problems) == ids {
 		status = statusFailed
 	}
 	asText := c.Sim.Traps.Holds(c, trap.NumbersAsText)
@@ -201,10 +201,8 @@ func yuan(name string, of func(x *object) int64) platform.Field[object] {
 	return platform.NewField(name, func(w *platform.Writer, x object) { w.Hundredths(of(&x)) })
 }
 
-// pause returns the field of what the advertiser has set.
-func pause(of func(x *object) world.Status) platform.Field[object] {
-	return platform.NewField("pause", func(w *platform.Writer, x object) { w.Flag(of(&x) != world.StatusActive) })
-}
+// own is the field of what the advertiser has set.
+var own = platform.NewField("pause", func(w *platform.Writer, x object) { w.Flag(x.ownStatus() != world.StatusActive) })
 
 func (x *object) ownStatus() world.Status {
 	switch {
@@ -250,8 +248,6 @@ func made(name string, of func(x *object) int64) platform.Field[object] {
 func createdCampaign(x *object) int64 { return x.campaign.Created }
 func createdAdgroup(x *object) int64  { return x.adgroup.Created }
 func createdCreative(x *object) int64 { return x.creative.Created }
-
-var own = pause((*object).ownStatus)
 
 // adgroupName writes the name of an ad, which a trap may cut.
 func adgroupName(name string) platform.Field[object] {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/simulator/baidu"
 	"adsync/simulator/limit"
 	"adsync/simulator/simtest"
 )
@@ -206,6 +207,7 @@ func TestCalls_ChecksTheAccount(t *testing.T) {
 	for _, user := range []string{"x", "x-1", "梦-0", a.Name() + "0", s.Account(150).Name(), managerName} {
 		require.Equal(t, int64(8406), code(t, s.as(user, s.Token(a), path, body)), user)
 	}
+	require.Zero(t, code(t, s.call(a, path, with(body, "userName", "x", "accessToken", "x"))), "the header counts")
 	order := func(state string) {
 		s.Order("accounts", fields{"media": "baidu", "account": simtest.Text(a.ID), "state": state})
 	}
@@ -249,4 +251,24 @@ func TestCalls_OverLimit(t *testing.T) {
 	require.NotEmpty(t, w.Header().Get("Retry-After"))
 	require.Equal(t, 600_014, s.refreshCode("x"))
 	require.Equal(t, 8501, s.refreshCode("x"), "the token calls have another envelope")
+}
+
+func TestCalls_TheSystemIsBusy(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	s.Order("traps", fields{"name": "platform_busy", "on": true})
+	state, codes := status(t, s.call(s.Account(0), search+"BalanceService/getBalanceInfo", fields{"productIds": []int{1}}))
+	require.Equal(t, int64(3), state)
+	require.Equal(t, []int64{800}, codes)
+}
+
+func TestWorld_IsChinas(t *testing.T) {
+	t.Parallel()
+	s := simtest.NewAt(t, baidu.New(), 4, 1, simtest.Noon)
+	lines := s.Do(httptest.NewRequest(http.MethodGet, "/_sim/truth?media=baidu&kind=account", nil)).Body.String()
+	require.Contains(t, lines, "CNY")
+	require.NotContains(t, lines, "USD")
+	r := httptest.NewRequest(http.MethodPost, "/json/"+search+"AccountService/getAccountInfo", nil)
+	r.Host = "api.baidu.com"
+	require.Equal(t, int64(8101), code(t, s.Do(r)), "the real host needs no prefix")
 }

@@ -64,7 +64,6 @@ type query struct {
 	subjects []*subject
 	problems []problem // of accounts
 	columns  []*column
-	filters  []reportFilter
 	sorts    []reportSort
 	scope    world.Scope
 	summed   bool // all days are one
@@ -91,7 +90,8 @@ func newQuery(c *platform.Call, by caller, p *platform.Params) *query {
 	}
 	q.readDays(p)
 	q.readColumns(p)
-	q.readConditions(p)
+	q.readSorts(p)
+	refuseUnserved(p, "filters")
 	q.readAccounts(by, p)
 	if p.Failure != nil {
 		return nil
@@ -237,7 +237,8 @@ func (q *query) rows(of func(a *world.Account, s world.Scope) []world.Row) (list
 			list = append(list, row{&rows[i], s})
 		}
 	}
-	return q.choose(list)
+	q.sort(list)
+	return list
 }
 
 // date returns the date of a row: a day, an hour, or all days (page 100140).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,7 +184,11 @@ func TestReports_SeveralAccountsInOneCall(t *testing.T) {
 	want := one(a) + one(b) + one(c)
 	w := s.manage(getReport, several)
 	require.Zero(t, code(t, w))
-	require.Len(t, reported(t, w)["rows"], want)
+	var together []any
+	for _, x := range slices.Concat(s.report(a, week), s.report(b, week), s.report(c, week)) {
+		together = append(together, x)
+	}
+	require.Equal(t, together, reported(t, w)["rows"])
 	require.Empty(t, reported(t, s.manage(getReport, week))["rows"], "a manager has no ads")
 	require.Zero(t, code(t, s.call(a, getReport, with(week, "userIds", []int64{a.ID}))))
 
@@ -226,37 +231,11 @@ func TestReports_DataMayBeAnObject(t *testing.T) {
 	require.Equal(t, usual, data())
 }
 
-func TestReports_FiltersAndSorts(t *testing.T) {
+func TestReports_Sorts(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	all := s.report(a, week)
-	id, name := fmt.Sprint(all[0]["adGroupId"]), all[0]["adGroupName"].(string)
-	for _, c := range []struct {
-		column, operator string
-		values           []string
-		fits             func(x fields) bool
-	}{
-		{"adGroupId", "EQ", []string{id}, func(x fields) bool { return fmt.Sprint(x["adGroupId"]) == id }},
-		{"adGroupId", "NOT_EQ", []string{id}, func(x fields) bool { return fmt.Sprint(x["adGroupId"]) != id }},
-		{"adGroupId", "IN", []string{id, "1"}, func(x fields) bool { return fmt.Sprint(x["adGroupId"]) == id }},
-		{"adGroupId", "NOT_IN", []string{id, "1"}, func(x fields) bool { return fmt.Sprint(x["adGroupId"]) != id }},
-		{"adGroupName", "EQ", []string{name}, func(x fields) bool { return x["adGroupName"] == name }},
-		{"click", "GT", []string{"50"}, func(x fields) bool { return number(t, x, "click") > 50 }},
-		{"click", "GTE", []string{"50"}, func(x fields) bool { return number(t, x, "click") >= 50 }},
-		{"click", "LT", []string{"50"}, func(x fields) bool { return number(t, x, "click") < 50 }},
-		{"click", "LTE", []string{"50"}, func(x fields) bool { return number(t, x, "click") <= 50 }},
-	} {
-		var want []fields
-		for _, x := range all {
-			if c.fits(x) {
-				want = append(want, x)
-			}
-		}
-		require.NotEmpty(t, want)
-		require.Equal(t, want, s.report(a, with(week, "filters", []fields{{"column": c.column, "operator": c.operator,
-			"values": c.values}})), "%v", c.operator)
-	}
+	all := s.report(a, with(week, "filters", []any{}))
 	sorted := s.report(a, with(week, "sorts", []fields{{"column": "date", "sortRule": "DESC"},
 		{"column": "click", "sortRule": "ASC"}}))
 	require.ElementsMatch(t, all, sorted)
@@ -271,39 +250,29 @@ func TestReports_RefuseBadParameters(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	filter := func(column, operator string, values ...string) []fields {
-		return []fields{{"column": column, "operator": operator, "values": values}}
-	}
 	for name, more := range map[string][]any{
-		"another type":             {"reportType", 1},
-		"no type":                  {"reportType", nil},
-		"another unit":             {"timeUnit", "WEEK"},
-		"no unit":                  {"timeUnit", nil},
-		"hours of the overall":     {"reportType", 170026, "timeUnit", "HOUR", "columns", []string{"cost"}},
-		"no start":                 {"startDate", nil},
-		"a start with an hour":     {"startDate", "2026-11-08 00:00"},
-		"the end before the start": {"endDate", "2026-11-07"},
-		"732 days":                 {"startDate", "2024-11-13", "endDate", "2026-11-14"},
-		"no columns":               {"columns", nil},
-		"an unknown column":        {"columns", []string{"date", "cost", "x"}},
-		"no figure":                {"columns", []string{"date", "adGroupId"}},
-		"a column of creatives":    {"columns", []string{"ideaId", "cost"}},
-		"a figure of search":       {"columns", []string{"ocpcConversions"}},
-		"a figure of feed":         {"reportType", 2284618, "columns", []string{"ocpcTargetTrans"}},
-		"columns as a text":        {"columns", "cost"},
-		"no first row":             {"startRow", nil},
-		"a row below 0":            {"startRow", -1},
-		"no size":                  {"rowCount", nil},
-		"100001 rows":              {"rowCount", 100_001},
-		"filters as an object":     {"filters", fields{}},
-		"six filters": {"filters", append(append(append(filter("click", "GT", "1"), filter("click", "GT", "1")...),
-			append(filter("click", "GT", "1"), filter("click", "GT", "1")...)...),
-			append(filter("click", "GT", "1"), filter("click", "GT", "1")...)...)},
-		"a filter on another column": {"filters", filter("x", "EQ", "1")},
-		"another operator":           {"filters", filter("click", "LIKE", "1")},
-		"a filter without values":    {"filters", filter("click", "EQ")},
-		"two values to equal":        {"filters", filter("click", "EQ", "1", "2")},
-		"501 values":                 {"filters", filter("click", "IN", make([]string, 501)...)},
+		"another type":               {"reportType", 1},
+		"no type":                    {"reportType", nil},
+		"another unit":               {"timeUnit", "WEEK"},
+		"no unit":                    {"timeUnit", nil},
+		"hours of the overall":       {"reportType", 170026, "timeUnit", "HOUR", "columns", []string{"cost"}},
+		"no start":                   {"startDate", nil},
+		"a start with an hour":       {"startDate", "2026-11-08 00:00"},
+		"the end before the start":   {"endDate", "2026-11-07"},
+		"732 days":                   {"startDate", "2024-11-13", "endDate", "2026-11-14"},
+		"no columns":                 {"columns", nil},
+		"an unknown column":          {"columns", []string{"date", "cost", "x"}},
+		"no figure":                  {"columns", []string{"date", "adGroupId"}},
+		"a column of creatives":      {"columns", []string{"ideaId", "cost"}},
+		"a figure of search":         {"columns", []string{"ocpcConversions"}},
+		"a figure of feed":           {"reportType", 2284618, "columns", []string{"ocpcTargetTrans"}},
+		"columns as a text":          {"columns", "cost"},
+		"no first row":               {"startRow", nil},
+		"a row below 0":              {"startRow", -1},
+		"no size":                    {"rowCount", nil},
+		"100001 rows":                {"rowCount", 100_001},
+		"a filter":                   {"filters", []fields{{"column": "click", "operator": "GT", "values": []string{"1"}}}},
+		"sorts as an object":         {"sorts", fields{}},
 		"an order by another column": {"sorts", []fields{{"column": "ctr", "sortRule": "ASC"}}},
 		"another order":              {"sorts", []fields{{"column": "click", "sortRule": "UP"}}},
 		"three orders": {"sorts", []fields{{"column": "click", "sortRule": "ASC"}, {"column": "cost", "sortRule": "ASC"},

@@ -6,7 +6,7 @@ import "adsync/simulator/platform"
 var (
 	searchCampaigns = lister{
 		level: levelCampaign, isSearch: true, choice: "campaignFields", ids: "campaignIds",
-		kinds: map[int64]kind{0: {100, levelCampaign}}, conditions: ofType,
+		kinds: map[int64]kind{0: {100, levelCampaign}},
 		fields: []platform.Field[object]{
 			idField("campaignId", levelCampaign),
 			text("campaignName", func(x *object) string { return x.campaign.Name }),
@@ -17,7 +17,7 @@ var (
 	}
 	searchAdgroups = lister{
 		level: levelAdgroup, isSearch: true, choice: "adgroupFields", ids: "ids",
-		kinds: map[int64]kind{3: {100, levelCampaign}, 5: {5000, levelAdgroup}}, conditions: temporary,
+		kinds: map[int64]kind{3: {100, levelCampaign}, 5: {5000, levelAdgroup}},
 		fields: []platform.Field[object]{
 			idField("adgroupId", levelAdgroup), idField("campaignId", levelCampaign), adgroupName("adgroupName"),
 			yuan("maxPrice", func(x *object) int64 { return x.adgroup.Bid }), own, status(31, 32, 33),
@@ -26,7 +26,7 @@ var (
 	}
 	searchCreatives = lister{
 		level: levelCreative, isSearch: true, choice: "creativeFields", ids: "ids",
-		kinds: map[int64]kind{5: {1000, levelAdgroup}, 7: {3000, levelCreative}}, conditions: temporary,
+		kinds: map[int64]kind{5: {1000, levelAdgroup}, 7: {3000, levelCreative}},
 		fields: []platform.Field[object]{
 			idField("creativeId", levelCreative), idField("adgroupId", levelAdgroup), idField("campaignId", levelCampaign),
 			text("title", func(x *object) string { return x.creative.Name }),
@@ -35,11 +35,3 @@ var (
 		},
 	}
 )
-
-// ofType is the condition on the type of a campaign: all of this world are ordinary ones.
-func ofType(p *platform.Params) func(*object) bool {
-	if p.OneOf("adType", 0, 6, 14) != 0 {
-		return func(*object) bool { return false }
-	}
-	return always
-}
