@@ -61,8 +61,8 @@ type App struct {
 // Tokens is the result of a refresh.
 type Tokens struct {
 	Access         secret.Text
-	Refresh        secret.Text // empty when the old refresh token stays
-	AccessExpires  time.Duration
+	Refresh        secret.Text   // empty when the old refresh token stays, or the platform has none
+	AccessExpires  time.Duration // zero without a known end
 	RefreshExpires time.Duration // zero if the answer has none
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -69,7 +70,7 @@ type request struct {
 	endpoint string
 	query    url.Values
 	body     []byte
-	app      secret.Text // the app's secret, if the body holds it
+	app      secret.Text // the app's secret, if the query or the body holds it
 	// file is set to the file that the answer is; nil for a request whose answer is in the platform's own format.
 	file *io.ReadCloser
 }
@@ -204,7 +205,10 @@ func (a *api) withApp(ctx context.Context, r request, login token.Login) (reques
 		return r, err
 	}
 	r.app = app.Secret
-	r.body, err = signer.SignApp(r.body, app, login.Access.Reveal())
+	query := url.Values{}
+	maps.Copy(query, r.query) // The caller's query never holds the secret.
+	r.query = query
+	r.body, err = signer.SignApp(r.query, r.body, app, login.Access.Reveal())
 	return r, err
 }
 

@@ -474,7 +474,11 @@ type poster struct{ platform }
 
 func (poster) Reads(endpoint string) bool     { return endpoint != "write" }
 func (poster) AppSigned(endpoint string) bool { return endpoint == "accounts" }
-func (poster) SignApp(body []byte, app media.App, access string) ([]byte, error) {
+func (poster) SignApp(query url.Values, body []byte, app media.App, access string) ([]byte, error) {
+	if body == nil {
+		query.Set("secret", app.Secret.Reveal())
+		return nil, nil
+	}
 	return fmt.Appendf(nil, `[%s,%q,%q,%q]`, body, app.ID, app.Secret.Reveal(), access), nil
 }
 
@@ -500,6 +504,19 @@ func TestPost_CarriesTheAppIfThePlatformRequiresIt(t *testing.T) {
 	require.ErrorContains(t, err, `[7,"17","<secret>","<secret>"]`, "no error shows the secret")
 	_, err = s.client.ForLogin(1).Post(t.Context(), "list", 7)
 	require.ErrorContains(t, err, "5: 7", "other endpoints do not get it")
+}
+
+func TestGet_CarriesTheAppInItsQuery(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"code":5,"message":%q}`, r.URL.RawQuery)
+	}, func(o *client.Options) { o.Platform = poster{} })
+	query := url.Values{"a": {"1"}}
+	_, err := s.client.ForLogin(1).Get(t.Context(), "accounts", query)
+	require.ErrorContains(t, err, "&secret=<secret>", "no error shows the secret")
+	require.Equal(t, url.Values{"a": {"1"}}, query, "the caller's query does not hold it")
+	_, err = s.client.ForLogin(1).Get(t.Context(), "list", query)
+	require.NotContains(t, err.Error(), "&secret=", "other endpoints do not get it")
 }
 
 func TestGet_DoesNotRepeatWhatTheServerAnswered(t *testing.T) {

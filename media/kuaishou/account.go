@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
 
 	"adsync/base/rawtable"
@@ -23,7 +24,7 @@ const accountsPage = 200
 func (Platform) AppSigned(endpoint string) bool { return endpoint == accountsEndpoint }
 
 // SignApp implements media.AppSigner: the list of accounts takes the app and the token in its body.
-func (Platform) SignApp(body []byte, app media.App, accessToken string) ([]byte, error) {
+func (Platform) SignApp(_ url.Values, body []byte, app media.App, accessToken string) ([]byte, error) {
 	var fields map[string]any
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return nil, &media.Error{Class: media.Bug, Message: "the body of a call is not an object", Err: err}

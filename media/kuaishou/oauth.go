@@ -63,7 +63,7 @@ func (p Platform) smallestAccount(ctx context.Context, transport media.Transport
 	if err != nil {
 		return "", err
 	}
-	if body, err = p.SignApp(body, app, tokens.Access.Reveal()); err != nil {
+	if body, err = p.SignApp(nil, body, app, tokens.Access.Reveal()); err != nil {
 		return "", err
 	}
 	data, err := p.post(ctx, transport, accountsEndpoint, body, app.Secret, tokens.Access)

@@ -327,6 +327,9 @@ func (f *Flow) exchange(ctx context.Context, code secret.Text, row settings.OAut
 	if a.RefreshExpires <= 0 {
 		login.RefreshExpires = asked.Add(refreshLifeDefault)
 	}
+	if a.Refresh.IsZero() && a.AccessExpires <= 0 {
+		login.AccessExpires = token.EndUnknown
+	}
 	id, err := f.keep(ctx, login, a.Tokens)
 	if token.IsUnusable(err) {
 		f.Logger.Error("tokens of a new login cannot be kept", "media", row.Media, "app", row.AppID, "err", err)

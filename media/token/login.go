@@ -44,8 +44,8 @@ func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id
 
 // PutLogin writes a login that has just been authorised, with its tokens sealed, and returns its id. It uses Media,
 // AppID, Login, Name, Choose and the two times of row. An existing login gets the new tokens, and is no longer
-// parked. A login without a refresh token is parked, with the platform's words, when its access token is refused.
-// IsUnusable reports whether the error means that the tokens or the login cannot be kept.
+// parked. A login without a refresh token is parked, with the platform's words, when its access token is refused; its
+// RefreshExpires is EndUnknown. IsUnusable reports whether the error means that the tokens or the login cannot be kept.
 func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings.Token, access,
 	refresh secret.Text) (int64, error) {
 	err := usablePair(access, refresh)
@@ -54,6 +54,9 @@ func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings
 	}
 	if err != nil {
 		return 0, fmt.Errorf("put login %.40q of %s: %w", row.Login, row.Media, err)
+	}
+	if refresh.IsZero() {
+		row.RefreshExpires = EndUnknown // so that nobody is warned of the end of a token that does not exist
 	}
 	return s.PutLogin(ctx, row, func(id int64) (sealedAccess, sealedRefresh string, err error) {
 		if sealedAccess, err = box.Seal(access.Reveal(), accessPlace(id)); err != nil {
@@ -73,7 +76,6 @@ var EndUnknown = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 // app, no refresh token and no known end. Its calls count as those of an app with the login's name.
 func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login string,
 	access secret.Text) (int64, error) {
-	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUnknown,
-		RefreshExpires: EndUnknown}
+	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUnknown}
 	return PutLogin(ctx, s, box, row, access, secret.Text{})
 }
