@@ -23,12 +23,15 @@ type Numbered struct {
 	Endpoint string
 	Size     int    // rows of a full page
 	Reach    int    // how many rows can be reached by pages; 0 is all
+	SizeName string // the parameter for Size; "" is page_size
 	Rows     string // the field that holds the rows; "" is "list"
 	Total    string // the field that holds the total; "" is total_number in page_info
 	NoTotal  bool   // the answers have no total
 	Bare     bool   // with NoTotal: the answer is the array of rows itself
 	Last     string // with NoTotal: the field that is true on the last page, such as isEnd
 	More     string // with NoTotal: the field that is false on the last page, such as has_more
+	// OptionalTotal means that an answer without a total is read as with NoTotal. Total must be set.
+	OptionalTotal bool
 	// Summary reads the values of an answer that concern all rows of a query; nil if there are none.
 	Summary func(page *Page, answer map[string]json.RawMessage)
 }
@@ -40,7 +43,7 @@ func (n Numbered) Page(ctx context.Context, api API, page string, query url.Valu
 	read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
 		query.Set("page", strconv.Itoa(number))
-		query.Set("page_size", strconv.Itoa(n.Size))
+		query.Set(n.sizeName(), strconv.Itoa(n.Size))
 		return api.Get(ctx, n.Endpoint, query)
 	})
 }
@@ -49,10 +52,12 @@ func (n Numbered) Page(ctx context.Context, api API, page string, query url.Valu
 func (n Numbered) PostPage(ctx context.Context, api API, page string, body map[string]any,
 	read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
-		body["page"], body["page_size"] = number, n.Size
+		body["page"], body[n.sizeName()] = number, n.Size
 		return api.Post(ctx, n.Endpoint, body)
 	})
 }
+
+func (n Numbered) sizeName() string { return cmp.Or(n.SizeName, "page_size") }
 
 func (n Numbered) page(page string, read func(*Page, json.RawMessage),
 	ask func(number int) (json.RawMessage, error)) (Page, error) {
@@ -71,7 +76,7 @@ func (n Numbered) page(page string, read func(*Page, json.RawMessage),
 	if err != nil {
 		return Page{}, Broken(n.Endpoint, err)
 	}
-	if n.NoTotal {
+	if out.Proof == ByRepeat {
 		if !last {
 			out.Next = strconv.Itoa(number + 1)
 		}
@@ -95,7 +100,7 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage)) 
 	answer, rows, err := n.open(data)
 	switch {
 	case err != nil:
-	case n.NoTotal:
+	case !n.hasTotal(answer):
 		page.Proof = ByRepeat
 		last, err = n.isLast(answer, len(rows))
 	default:
@@ -128,10 +133,14 @@ func (n Numbered) open(data json.RawMessage) (answer map[string]json.RawMessage,
 	name := cmp.Or(n.Rows, "list")
 	if raw := answer[name]; raw != nil {
 		err = json.Unmarshal(raw, &rows)
-	} else if n.NoTotal {
+	} else if !n.hasTotal(answer) {
 		err = fmt.Errorf("there is no %s", name)
 	}
 	return answer, rows, err
+}
+
+func (n Numbered) hasTotal(answer map[string]json.RawMessage) bool {
+	return !n.NoTotal && (!n.OptionalTotal || answer[n.Total] != nil)
 }
 
 // isLast reports whether an answer without a total is the last page: by its mark, otherwise because it has no rows.

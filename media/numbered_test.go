@@ -215,3 +215,29 @@ func TestNumbered_WithoutATotalRefusesAnswersWithoutAListOrTheirMark(t *testing.
 		require.ErrorContains(t, err, c.text, c.answer)
 	}
 }
+
+func TestNumbered_NamesTheSizeAndReadsAnOptionalTotal(t *testing.T) {
+	t.Parallel()
+	pages := media.Numbered{Endpoint: "ads/get", Size: 2, SizeName: "size", Rows: "rows", Total: "total",
+		OptionalTotal: true}
+	api := &pager{answers: map[string]string{"1": `{"rows":["a","b"],"total":3}`, "2": `{"rows":["c"],"total":3}`}}
+	first, err := pages.PostPage(t.Context(), api, "", map[string]any{}, readName)
+	require.NoError(t, err)
+	require.Equal(t, media.Page{Rows: []media.Row{{Object: "a"}, {Object: "b"}}, Total: 3, Next: "2"}, first)
+	last, err := pages.Page(t.Context(), api, first.Next, url.Values{}, readName)
+	require.NoError(t, err)
+	require.Equal(t, media.Page{Rows: []media.Row{{Object: "c"}}, Total: 3}, last)
+	require.Equal(t, []string{`ads/get {"page":1,"size":2}`, "ads/get page=2&size=2"}, api.asked)
+
+	api.answers = map[string]string{"1": `{"rows":["a"]}`, "2": `{"rows":[]}`, "3": `{}`, "4": `{"total":0}`}
+	without, err := pages.PostPage(t.Context(), api, "", map[string]any{}, readName)
+	require.NoError(t, err)
+	require.Equal(t, media.Page{Rows: []media.Row{{Object: "a"}}, Proof: media.ByRepeat, Next: "2"}, without)
+	end, err := pages.PostPage(t.Context(), api, "2", map[string]any{}, readName)
+	require.NoError(t, err)
+	require.Empty(t, end.Next)
+	_, err = pages.PostPage(t.Context(), api, "3", map[string]any{}, readName)
+	require.ErrorContains(t, err, "there is no rows")
+	_, err = pages.PostPage(t.Context(), api, "4", map[string]any{}, readName)
+	require.NoError(t, err)
+}
