@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // This file returns what the tables must hold for a given truth, for tests that compare answers without a whole
@@ -39,7 +38,7 @@ func Metrics(media string, truth map[string]int64) map[string]int64 {
 func Field(media, metric string) string {
 	columns := worldOf(media).report
 	i := slices.IndexFunc(columns, func(c rawColumn) bool { return c.metric == metric })
-	return strings.TrimSuffix(columns[i].name, amountSuffix)
+	return columns[i].field()
 }
 
 // Money is a row of account_balance or fund_daily: its fund and its columns, in millionths. A column that is not

@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"adsync/base/store"
@@ -28,7 +27,7 @@ func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
 			continue
 		}
 		report := worldOf(r.Media).report
-		at := slices.IndexFunc(report, func(c rawColumn) bool { return strings.TrimSuffix(c.name, amountSuffix) == r.Field })
+		at := slices.IndexFunc(report, func(c rawColumn) bool { return c.field() == r.Field })
 		if at < 0 {
 			continue
 		}

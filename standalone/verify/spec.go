@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // This file defines what the tables must hold, from the platforms' documents and not from the adapters: a wrong unit
@@ -25,9 +26,17 @@ const microsPerFen = 10_000
 // have is NULL.
 func counted(field, metric string) rawColumn { return figure(field, metric, 1) }
 
-func fens(field, metric string) rawColumn { return figure(field+amountSuffix, metric, microsPerFen) }
+func fens(field, metric string) rawColumn { return figure(field+"_fen", metric, microsPerFen) }
 
-const amountSuffix = "_fen"
+// field returns the platform's name of a figure's field: that of its column without the unit.
+func (c rawColumn) field() string {
+	for _, unit := range []string{"_fen", "_li", "_millifen", "_micros"} {
+		if field, ok := strings.CutSuffix(c.name, unit); ok {
+			return field
+		}
+	}
+	return c.name
+}
 
 func figure(name, metric string, unit int64) rawColumn {
 	return rawColumn{name: name, metric: metric, want: func(r truthRow) string {
