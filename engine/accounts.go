@@ -27,6 +27,6 @@ func (a accounts) Account(ctx context.Context, id int64) (media.Account, error) 
 		return media.Account{}, &media.Error{Class: media.Invalid,
 			Message: fmt.Sprintf("account %d has the time zone %q, which is unknown", id, row.Timezone)}
 	}
-	return media.Account{ID: row.ID, Media: row.Media, ExternalID: row.ExternalID, TokenID: row.TokenID, Zone: zone,
-		Currency: row.Currency}, nil
+	return media.Account{ID: row.ID, Media: row.Media, ExternalID: row.ExternalID, Name: row.Name, TokenID: row.TokenID,
+		Zone: zone, Currency: row.Currency}, nil
 }

@@ -3,6 +3,7 @@ package media
 import (
 	"context"
 	"errors"
+	"net/url"
 
 	"adsync/base/secret"
 )
@@ -21,6 +22,12 @@ type Authoriser interface {
 	// message then names the remedy.
 	Exchange(ctx context.Context, transport Transport, app App, code secret.Text, redirectURI string) (Authorisation,
 		error)
+}
+
+// CallbackReader is an Authoriser whose Exchange takes more of the callback's query than the code.
+type CallbackReader interface {
+	// Callback returns what Exchange takes in place of the code, as one text; "" if the query lacks the code.
+	Callback(query url.Values) string
 }
 
 // Ask holds the parameters of a request for an authorisation.

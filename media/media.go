@@ -106,6 +106,7 @@ type Account struct {
 	ID         int64
 	Media      string
 	ExternalID string
+	Name       string // as the platform lists it; "" until a list of accounts had it
 	TokenID    int64
 	Zone       *time.Location
 	Currency   string

@@ -196,7 +196,8 @@ func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID 
 	homes map[string]verify.Home) ([][]any, error) {
 	found := make([]settings.Account, len(externalIDs))
 	for i, id := range externalIDs {
-		found[i] = settings.Account{ExternalID: id, Timezone: homes[id].Timezone, Currency: homes[id].Currency}
+		found[i] = settings.Account{ExternalID: id, Name: homes[id].Name, Timezone: homes[id].Timezone,
+			Currency: homes[id].Currency}
 	}
 	ids, err := s.PutAccounts(ctx, platform, tokenID, found)
 	if err != nil {

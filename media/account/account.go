@@ -114,7 +114,8 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 	}
 	version := now.UnixMicro()
 	var lost error
-	err = o.Platform.Accounts(ctx, api, login.Login, func(found []media.FoundAccount) error {
+	listing := media.WithLogin(ctx, media.Login{ID: login.Login, Name: login.Name})
+	err = o.Platform.Accounts(listing, api, login.Login, func(found []media.FoundAccount) error {
 		for i := range found {
 			if err := o.count(&found[i]); err != nil && lost == nil {
 				lost = err

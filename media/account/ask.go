@@ -157,6 +157,6 @@ func asked(a settings.Account) (media.Account, error) {
 	if err != nil {
 		return media.Account{}, err
 	}
-	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: zone,
-		Currency: a.Currency}, nil
+	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, Name: a.Name, TokenID: a.TokenID,
+		Zone: zone, Currency: a.Currency}, nil
 }

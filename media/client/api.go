@@ -274,7 +274,7 @@ func (a *api) exchange(ctx, sendCtx context.Context, r request, login token.Logi
 	if r.body != nil {
 		body = bytes.NewReader(r.body)
 	}
-	req, err := http.NewRequestWithContext(sendCtx, r.method, address, body)
+	req, err := http.NewRequestWithContext(media.WithLogin(sendCtx, login.Who), r.method, address, body)
 	if err != nil {
 		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%q is not a URL", address)}
 	}

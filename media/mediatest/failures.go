@@ -28,6 +28,12 @@ func (h *harness) anyCall(ctx context.Context, api media.API) error {
 	return err
 }
 
+// refreshing returns the context of a refresh of the login.
+func (h *harness) refreshing(t *testing.T) context.Context {
+	t.Helper()
+	return media.WithLogin(t.Context(), h.server.Login)
+}
+
 func classOf(err error) media.Class {
 	e, ok := errors.AsType[*media.Error](err)
 	if !ok {
@@ -51,11 +57,11 @@ func testExpired(t *testing.T, h *harness) {
 
 func testRefreshRefused(t *testing.T, h *harness) {
 	t.Helper()
-	_, err := h.platform.Refresh(t.Context(), h.transport, h.server.App, "1234567890abcdef1234567890abcdef12345678")
+	_, err := h.platform.Refresh(h.refreshing(t), h.transport, h.server.App, "1234567890abcdef1234567890abcdef12345678")
 	require.Equal(t, media.Auth, classOf(err), "%v", err)
 
 	wrong := media.App{ID: h.server.App.ID, Secret: secret.NewText("not-the-secret")}
-	_, err = h.platform.Refresh(t.Context(), h.transport, wrong, h.server.Refresh.Reveal())
+	_, err = h.platform.Refresh(h.refreshing(t), h.transport, wrong, h.server.Refresh.Reveal())
 	require.Error(t, err)
 	require.NotEqual(t, media.Auth, classOf(err), "a wrong app must not park its logins: %v", err)
 }
@@ -137,7 +143,7 @@ func testSecrets(t *testing.T, h *harness) {
 		h.server.BaseURL = address
 		h.connect(t, client.NewHTTP())
 		errs := map[string]error{"call": h.anyCall(t.Context(), h.api("1"))}
-		_, errs["refresh"] = h.platform.Refresh(t.Context(), h.transport, h.server.App, h.server.Refresh.Reveal())
+		_, errs["refresh"] = h.platform.Refresh(h.refreshing(t), h.transport, h.server.App, h.server.Refresh.Reveal())
 		for what, err := range errs {
 			require.Error(t, err, "%s: %s", name, what)
 			if e, ok := errors.AsType[*media.Error](err); ok && what == "refresh" {

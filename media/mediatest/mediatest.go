@@ -33,6 +33,10 @@ type Server struct {
 	App     media.App
 	Access  secret.Text
 	Refresh secret.Text
+	// Login is whose tokens these are.
+	Login media.Login
+	// Names are the names of accounts by their ids.
+	Names map[string]string
 	// Accounts are the accounts that the login reaches, the largest first. The first must need several pages of a list.
 	Accounts []string
 	Zone     *time.Location
@@ -134,8 +138,8 @@ func (h *harness) connect(t *testing.T, http *http.Client) {
 	t.Helper()
 	t.Cleanup(http.CloseIdleConnections)
 	h.transport = client.NewTransport(h.platform, h.server.BaseURL, http)
-	h.tokens = &tokens{h: h, login: token.Login{ID: 1, App: media.App{ID: h.server.App.ID}, Access: h.server.Access,
-		Generation: 1}, refresh: h.server.Refresh}
+	h.tokens = &tokens{h: h, login: token.Login{ID: 1, App: media.App{ID: h.server.App.ID}, Who: h.server.Login,
+		Access: h.server.Access, Generation: 1}, refresh: h.server.Refresh}
 	h.client = client.New(client.Options{
 		Platform: h.platform, Transport: h.transport, Waiter: h.waiter, Tokens: h.tokens,
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
@@ -145,8 +149,8 @@ func (h *harness) connect(t *testing.T, http *http.Client) {
 func (h *harness) api(account string) media.CountingAPI { return h.client.For(h.account(1, account)) }
 
 func (h *harness) account(id int64, external string) media.Account {
-	return media.Account{ID: id, Media: h.platform.Name(), ExternalID: external, TokenID: 1, Zone: h.server.Zone,
-		Currency: "CNY"}
+	return media.Account{ID: id, Media: h.platform.Name(), ExternalID: external, Name: h.server.Names[external],
+		TokenID: 1, Zone: h.server.Zone, Currency: "CNY"}
 }
 
 // accounts returns up to most accounts of the login.
@@ -294,6 +298,7 @@ func (k *tokens) Login(context.Context, int64) (token.Login, error) { return k.l
 
 func (k *tokens) Renew(ctx context.Context, _, _ int64, _ *media.Error) (token.Login, error) {
 	k.renewed.Add(1)
+	ctx = media.WithLogin(ctx, k.h.server.Login)
 	next, err := k.h.platform.Refresh(ctx, k.h.transport, k.h.server.App, k.refresh.Reveal())
 	if err != nil {
 		return token.Login{}, err

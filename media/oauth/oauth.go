@@ -194,6 +194,14 @@ func (f *Flow) app(ctx context.Context, appID string) (media.App, error) {
 // CodeParameter returns the callback's query parameter that holds the code.
 func (f *Flow) CodeParameter() string { return f.Platform.CodeParameter() }
 
+// Code returns what a callback's query has for the exchange; a zero Text if it has no code.
+func (f *Flow) Code(query url.Values) secret.Text {
+	if reader, ok := f.Platform.(media.CallbackReader); ok {
+		return secret.NewText(reader.Callback(query))
+	}
+	return secret.NewText(query.Get(f.CodeParameter()))
+}
+
 // Close prevents new exchanges and waits for those under way: a pair of tokens on its way from the platform to the
 // table must arrive.
 func (f *Flow) Close() {

@@ -74,6 +74,7 @@ const (
 type Login struct {
 	ID         int64
 	App        media.App // the secret is set only while refreshing
+	Who        media.Login
 	Access     secret.Text
 	Expires    time.Time
 	Generation int64
@@ -400,9 +401,12 @@ func (k *Keeper) read(ctx context.Context, id int64) (Login, settings.Token, err
 		return Login{}, row, fmt.Errorf("open the access token of login %d: %w", id, err)
 	}
 	login := Login{
-		ID: id, App: media.App{ID: row.AppID}, Access: secret.NewText(access),
+		ID: id, App: media.App{ID: row.AppID}, Who: who(row), Access: secret.NewText(access),
 		Expires: row.AccessExpires, Generation: row.Generation,
 	}
 	k.remember(login)
 	return login, row, nil
 }
+
+// who returns whose tokens a row has.
+func who(row settings.Token) media.Login { return media.Login{ID: row.Login, Name: row.Name} }

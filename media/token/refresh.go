@@ -96,7 +96,7 @@ func (k *Keeper) refresh(ctx context.Context, row settings.Token, own intent) (L
 		return Login{}, k.failed(ctx, row, own.holder, err)
 	}
 	next := Login{
-		ID: row.ID, App: media.App{ID: row.AppID}, Access: tokens.Access,
+		ID: row.ID, App: media.App{ID: row.AppID}, Who: who(row), Access: tokens.Access,
 		Expires: asked.Add(max(Life(tokens.AccessExpires), lifeMin)), Generation: row.Generation + 1,
 	}
 	if err := usablePair(tokens.Access, tokens.Refresh); err != nil {
@@ -137,7 +137,7 @@ func (k *Keeper) ask(ctx context.Context, row settings.Token, own intent) (media
 	if clock.Since(own.since) > intentMargin {
 		return media.Tokens{}, errLate
 	}
-	tokens, err := k.Platform.Refresh(ctx, k.Transport, app, refresh)
+	tokens, err := k.Platform.Refresh(media.WithLogin(ctx, who(row)), k.Transport, app, refresh)
 	if err == nil {
 		failpoint.Hit("token.answered")
 	}

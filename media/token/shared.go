@@ -22,6 +22,8 @@ func appPlace(mediaName, id string) string { return "media_app/" + mediaName + "
 // sharedToken is a login as Redis holds it: all that a call needs, sealed as in the table.
 type sharedToken struct {
 	AppID      string    `json:"app_id"`
+	Login      string    `json:"login"`
+	Name       string    `json:"name"`
 	Access     string    `json:"access"`
 	Expires    time.Time `json:"expires"`
 	Generation int64     `json:"generation"`
@@ -77,8 +79,8 @@ func (k *Keeper) shared(ctx context.Context, id int64) (Login, bool) {
 	if err != nil {
 		return Login{}, false
 	}
-	return Login{ID: id, App: media.App{ID: t.AppID}, Access: secret.NewText(access), Expires: t.Expires,
-		Generation: t.Generation}, true
+	return Login{ID: id, App: media.App{ID: t.AppID}, Who: media.Login{ID: t.Login, Name: t.Name},
+		Access: secret.NewText(access), Expires: t.Expires, Generation: t.Generation}, true
 }
 
 // share puts a login into Redis for the other processes.
@@ -87,8 +89,8 @@ func (k *Keeper) share(ctx context.Context, login Login) {
 	if err != nil {
 		return
 	}
-	data, err := json.Marshal(sharedToken{AppID: login.App.ID, Access: sealed, Expires: login.Expires,
-		Generation: login.Generation})
+	data, err := json.Marshal(sharedToken{AppID: login.App.ID, Login: login.Who.ID, Name: login.Who.Name, Access: sealed,
+		Expires: login.Expires, Generation: login.Generation})
 	if err != nil {
 		return
 	}

@@ -70,7 +70,7 @@ func (a *oauthRoutes) oauthCallback(c *gin.Context) error {
 				" twice, so one of the two is not from the platform. Open the address that adsync bind printed again.")
 		}
 	}
-	state, code := secret.NewText(query.Get("state")), secret.NewText(query.Get(flow.CodeParameter()))
+	state, code := secret.NewText(query.Get("state")), flow.Code(query)
 	switch {
 	case state.IsZero():
 		return callbackProblem(c, http.StatusBadRequest,

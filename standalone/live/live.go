@@ -194,7 +194,7 @@ func (r *run) meet(ctx context.Context, totals media.Report) error {
 	if r.account.Zone, err = time.LoadLocation(found.Timezone); err != nil {
 		return fmt.Errorf("%s gives account %s the time zone %q: %w", r.Media, r.Account, found.Timezone, err)
 	}
-	r.account.Currency = found.Currency
+	r.account.Name, r.account.Currency = found.Name, found.Currency
 	to := day.Of(r.clock.Now(), r.account.Zone)
 	r.report = Report{
 		Media: r.Media, Account: r.Account, Name: found.Name, Zone: found.Timezone, Currency: found.Currency,

@@ -69,14 +69,14 @@ type truthQuery struct {
 	media, kind, level, from, to, account, currency, at string
 }
 
-// Home is an account's currency, time zone and owner.
-type Home struct{ Currency, Timezone, Company string }
+// Home is an account's name, currency, time zone and owner.
+type Home struct{ Name, Currency, Timezone, Company string }
 
 // Homes returns the homes of a platform's accounts, by the platform's ids.
 func Homes(ctx context.Context, client *http.Client, baseURL, media string) (map[string]Home, error) {
 	homes := map[string]Home{}
 	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "account"}, func(r truthRow) error {
-		homes[r.Account] = Home{Currency: r.Currency, Timezone: r.Timezone, Company: r.Company}
+		homes[r.Account] = Home{Name: r.Name, Currency: r.Currency, Timezone: r.Timezone, Company: r.Company}
 		return nil
 	})
 	return homes, err

@@ -248,8 +248,9 @@ func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []acco
 	for _, a := range accounts {
 		ours[a.externalID] = a.name
 		// A login lists an account that it has lost as no longer valid: one that was lost before its first list has no row.
-		unnamed[a.externalID] = a.name == "" && a.isClosed()
-		if row, ok := rows[a.id]; ok {
+		row, listed := rows[a.id]
+		unnamed[a.externalID] = (a.name == "" || !listed) && a.isClosed()
+		if listed {
 			raw[a.externalID] = row.name
 		}
 	}

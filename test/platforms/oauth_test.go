@@ -81,10 +81,10 @@ func (a *authoriser) open(address string, state secret.Text) secret.Text {
 	target, err := url.Parse(resp.Header.Get("Location"))
 	require.NoError(a.t, err)
 	require.Equal(a.t, state.Reveal(), target.Query().Get("state"))
-	code := target.Query().Get(a.CodeParameter())
-	require.NotEmpty(a.t, code)
-	a.secrets = append(a.secrets, code, state.Reveal())
-	return secret.NewText(code)
+	code := a.Code(target.Query())
+	require.False(a.t, code.IsZero())
+	a.secrets = append(a.secrets, code.Reveal(), target.Query().Get(a.CodeParameter()), state.Reveal())
+	return code
 }
 
 func (a *authoriser) refused(kind oauth.Kind, text string, state, code secret.Text) {

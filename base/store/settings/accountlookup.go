@@ -136,11 +136,12 @@ func (s Accounts) AccountsByID(ctx context.Context, ids []int64) (map[int64]Acco
 	return found, nil
 }
 
-// AccountRef is the part of an account that work on it needs: its ids, login, zone and currency.
+// AccountRef is the part of an account that work on it needs: its ids, name, login, zone and currency.
 type AccountRef struct {
 	ID         int64  `json:"id"`
 	Media      string `json:"media"`
 	ExternalID string `json:"external_id"`
+	Name       string `json:"name,omitempty"`
 	TokenID    int64  `json:"token_id"`
 	Timezone   string `json:"timezone"`
 	Currency   string `json:"currency"`
@@ -151,8 +152,8 @@ type AccountRef struct {
 
 // Ref returns the account's AccountRef.
 func (a *Account) Ref() AccountRef {
-	ref := AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone,
-		Currency: a.Currency}
+	ref := AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, Name: a.Name, TokenID: a.TokenID,
+		Timezone: a.Timezone, Currency: a.Currency}
 	// An account parked for its login may be pulled with another login, and work on one that a person parked may finish.
 	if word, _, found := strings.Cut(a.Parked, ": "); found && a.Bound && (word == parkedFrozen || word == parkedRevoked) {
 		ref.Closed = word

@@ -75,8 +75,8 @@ type Token struct {
 	IntentTries  int
 	State        string
 	StateReason  string
-	// Name and Choose are only for PutLogin: the login's name for people, and whether the accounts of a new login wait
-	// for a choice.
+	// Name is the login's name at the platform; only PutLogin takes it, and only Token returns it. Choose is only for
+	// PutLogin: whether the accounts of a new login wait for a choice.
 	Name   string `gorm:"-"`
 	Choose bool   `gorm:"-"`
 }
@@ -92,6 +92,10 @@ func (s LoginKeys) Token(ctx context.Context, id int64) (Token, error) {
 	var t Token
 	if err := sqldb.One(s.Config.Writer(ctx).Where("id = ?", id), &t); err != nil {
 		return Token{}, fmt.Errorf("read login %d: %w", id, err)
+	}
+	err := s.Config.Writer(ctx).Raw("SELECT name FROM media_login WHERE token_id = ?", id).Row().Scan(&t.Name)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Token{}, fmt.Errorf("read the name of login %d: %w", id, err)
 	}
 	return t, nil
 }

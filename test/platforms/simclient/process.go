@@ -54,8 +54,8 @@ func Start(t *testing.T, platform media.Platform, server *mediatest.Server) Proc
 	// Before the first answer the platform's time is not known: the pair must be good by the machine's clock too.
 	now := time.Now()
 	p.Login, err = token.PutLogin(t.Context(), p.Store, box, settings.Token{
-		Media: platform.Name(), AppID: server.App.ID, Login: "somebody", AccessExpires: now.AddDate(1, 0, 0),
-		RefreshExpires: now.AddDate(2, 0, 0),
+		Media: platform.Name(), AppID: server.App.ID, Login: "somebody", Name: server.Login.Name,
+		AccessExpires: now.AddDate(1, 0, 0), RefreshExpires: now.AddDate(2, 0, 0),
 	}, server.Access, server.Refresh)
 	require.NoError(t, err)
 	registry := prometheus.NewRegistry()
@@ -94,8 +94,8 @@ func (a OneAccount) Account(context.Context, int64) (media.Account, error) {
 // AnyCall makes a call of a report.
 func (p Process) AnyCall(t *testing.T, platform media.Platform) error {
 	t.Helper()
-	api := p.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: p.Server.Accounts[0], TokenID: p.Login,
-		Zone: Zone, Currency: "CNY"})
+	api := p.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: p.Server.Accounts[0],
+		Name: p.Server.Names[p.Server.Accounts[0]], TokenID: p.Login, Zone: Zone, Currency: "CNY"})
 	_, err := platform.Reports()[0].Page(t.Context(), api, media.ReportQuery{From: p.Server.Today, To: p.Server.Today}, "")
 	return err
 }

@@ -73,8 +73,9 @@ func (x *Puller) Until(at time.Time) time.Duration { return at.Sub(x.Now()) }
 
 // Account implements pull.Accounts: our ids count the server's accounts from 1.
 func (x *Puller) Account(_ context.Context, id int64) (media.Account, error) {
-	return media.Account{ID: id, Media: x.Platform.Name(), ExternalID: x.Server.Accounts[id-1], TokenID: x.Login,
-		Zone: Zone, Currency: "CNY"}, nil
+	external := x.Server.Accounts[id-1]
+	return media.Account{ID: id, Media: x.Platform.Name(), ExternalID: external, Name: x.Server.Names[external],
+		TokenID: x.Login, Zone: Zone, Currency: "CNY"}, nil
 }
 
 // Try pulls once.

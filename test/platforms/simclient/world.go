@@ -86,6 +86,8 @@ func (w World) server(t *testing.T, now time.Time) *mediatest.Server {
 			AppID  string `json:"app_id"`
 			Secret string `json:"secret"`
 			Logins []struct {
+				UserID   string   `json:"user_id"`
+				UserName string   `json:"user_name"`
 				Access   string   `json:"access_token"`
 				Refresh  string   `json:"refresh_token"`
 				Accounts []string `json:"account_ids"`
@@ -115,6 +117,8 @@ func (w World) server(t *testing.T, now time.Time) *mediatest.Server {
 		App:       media.App{ID: app.AppID, Secret: secret.NewText(app.Secret)},
 		Access:    secret.NewText(login.Access),
 		Refresh:   secret.NewText(login.Refresh),
+		Login:     media.Login{ID: login.UserID, Name: login.UserName},
+		Names:     w.names(t),
 		Accounts:  accounts,
 		Zone:      Zone,
 		Today:     day.Of(now, Zone),
@@ -130,6 +134,16 @@ func (w World) server(t *testing.T, now time.Time) *mediatest.Server {
 		},
 		Cut: func(t *testing.T, calls int) { t.Helper(); fault(t, "half_body", map[string]any{"count": calls}) },
 	}
+}
+
+// names returns the names of all accounts by their ids.
+func (w World) names(t *testing.T) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	for _, line := range w.Truth(t, url.Values{"kind": {"account"}}) {
+		names[line.Account] = line.Name
+	}
+	return names
 }
 
 // objects returns a function that lists the objects of a list by the truth. ads are the ads by account.
