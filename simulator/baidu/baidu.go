@@ -96,7 +96,7 @@ func spec() *world.Spec {
 		Metrics: []world.Metric{
 			world.Cost, world.Impressions, world.Clicks, world.Activations, world.Registrations, world.Conversions,
 			world.DeepConversions, world.FirstPays, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7,
-			world.NextDayRetained,
+			world.NextDayRetained, world.Forms,
 		},
 		// All ids are below 2^53, even in the largest world.
 		AccountBase: 30_000_000, AccountStep: 13,

@@ -150,7 +150,8 @@ var (
 		[]column{count("ctOCPCConvertsionsDetai4", world.Activations),
 			count("ctOCPCConversionsDetail25", world.Registrations), count("ctOCPCConversionsDetail26", world.FirstPays),
 			count("ctOCPCConversionsDetail28", world.NextDayRetained)},
-		nothing("ocpcConvertsionsDetail3", "ocpcConversionsDetail10", "ocpcConversionsDetail14", "ocpcConversionsDetail18",
+		[]column{count("ocpcConvertsionsDetail3", world.Forms)},
+		nothing("ocpcConversionsDetail10", "ocpcConversionsDetail14", "ocpcConversionsDetail18",
 			"ocpcConversionsDetail79"),
 	)
 	feedFigures = slices.Concat(commonFigures,
@@ -165,7 +166,8 @@ var (
 		[]column{count("ctActiveConversions", world.Activations), count("ctRegisterUv", world.Registrations),
 			count("ctConsumeUv", world.FirstPays), count("ctConsume", world.Pays),
 			count("ctRetentions", world.NextDayRetained)},
-		nothing("aggrFormSubmitSuccess", "advisoryClueCount", "weixinFollowSuccessConversions"),
+		[]column{count("aggrFormSubmitSuccess", world.Forms)},
+		nothing("advisoryClueCount", "weixinFollowSuccessConversions"),
 	)
 )
 
