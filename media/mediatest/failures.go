@@ -48,6 +48,11 @@ func testExpired(t *testing.T, h *harness) {
 		"the first call may only learn the platform's time")
 	h.server.Expire(t)
 	api := h.api(h.server.Accounts[0])
+	if h.server.Refresh.IsZero() { // The keeper of tokens parks the login.
+		require.Equal(t, media.Auth, classOf(h.anyCall(t.Context(), api)))
+		require.EqualValues(t, 1, h.tokens.renewed.Load())
+		return
+	}
 	require.NoError(t, h.anyCall(t.Context(), api))
 	require.EqualValues(t, 1, h.tokens.renewed.Load())
 	require.Zero(t, h.tokens.refused.Load())
@@ -60,6 +65,9 @@ func testRefreshRefused(t *testing.T, h *harness) {
 	_, err := h.platform.Refresh(h.refreshing(t), h.transport, h.server.App, "1234567890abcdef1234567890abcdef12345678")
 	require.Equal(t, media.Auth, classOf(err), "%v", err)
 
+	if h.server.Refresh.IsZero() {
+		return // The platform has no refresh tokens.
+	}
 	wrong := media.App{ID: h.server.App.ID, Secret: secret.NewText("not-the-secret")}
 	_, err = h.platform.Refresh(h.refreshing(t), h.transport, wrong, h.server.Refresh.Reveal())
 	require.Error(t, err)
@@ -152,7 +160,9 @@ func testSecrets(t *testing.T, h *harness) {
 			}
 			text := fmt.Sprintf("%v %+v %#v", err, err, err)
 			for kind, value := range secrets {
-				require.NotContains(t, text, value, "%s: the error of a %s shows the %s", name, what, kind)
+				if value != "" { // Some platforms have no refresh tokens.
+					require.NotContains(t, text, value, "%s: the error of a %s shows the %s", name, what, kind)
+				}
 			}
 		}
 	}

@@ -51,10 +51,24 @@ func testLists(t *testing.T, h *harness) {
 				require.Len(t, row.Raw, len(list.Table.Columns))
 				requireIDs(t, row)
 			}
-			require.ElementsMatch(t, h.server.Objects(t, list.Name, account), got, "%s of account %s", list.Name, account)
+			want := h.server.Objects(t, list.Name, account)
+			if list.NoSince {
+				untime(want, got)
+			}
+			require.ElementsMatch(t, want, got, "%s of account %s", list.Name, account)
 		}
 	}
 	require.True(t, several, "a list took several pages")
+}
+
+// untime removes the times of change of objects whose rows have none. Only lists that are always read whole may have
+// such rows.
+func untime(want, got []Object) {
+	for i := range want {
+		if slices.ContainsFunc(got, func(o Object) bool { return o.ID == want[i].ID && o.Modified.IsZero() }) {
+			want[i].Modified = time.Time{}
+		}
+	}
 }
 
 // requireIDs checks that an object's ids are in the platform's row with all their digits.
