@@ -6,7 +6,8 @@
 // currency, and "-" is a figure without a value; an hour that occurs twice has two rows.
 //
 // An ad is a creative. The sources of facts are the platform's own client libraries (tiktok-business-api-sdk) and
-// others that quote its portal. What none of them states is marked "not documented".
+// others that quote its portal. What none of them states is marked "not documented", and docs/platforms/tiktok.md says
+// how to check it against a real account.
 package tiktok
 
 import (
