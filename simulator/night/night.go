@@ -39,7 +39,7 @@ type Event struct {
 	At   Moment
 	Kind Kind
 	// Name, What and Order belong to a Fault: its name, its effect on adsync, and the order for the control API, without
-	// the platform.
+	// the platform. What may be the effect of CreativesDropped.
 	Name, What string
 	Order      map[string]any
 	// Ago is how many days before the story's midnight the day of DayLost began.
@@ -65,9 +65,10 @@ const (
 	AccountRevoked                 // a login loses its permission for an account permanently
 	EmptyYesterday                 // success, no rows, for a day that has figures
 	YesterdayCorrected             // a correction of yesterday's figures is published
-	CreativesDropped               // creatives are removed from all ads, and no list has them or the time of their removal
+	CreativesDropped               // creatives are removed from all ads, and no list has the time of their removal
 	MetricRetired                  // reports no longer know a figure
 	DayLost                        // our own tables lose a day, with its coverage
 	RefreshLost                    // the answer of a refresh is lost, and the login is authorised again
+	GrantWithdrawn                 // the tokens of all logins end without a refresh, and they are authorised again
 	AccountRebound                 // an operator finds that an account was bound to the wrong game
 )

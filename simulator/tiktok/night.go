@@ -13,17 +13,19 @@ func (t *tiktok) Night() night.Platform {
 		Media: t.about.Name, HourlyReports: reportEndpoint, DailyReports: reportEndpoint,
 		Ads: "tiktok_adgroup", Modified: "modify_time", KeepsTokens: true,
 		Events: []night.Event{
-			// An advertiser withdraws its grant: nothing but another authorisation brings its account back.
+			// An advertiser withdraws its grant of one account.
 			{At: night.FirstHour, Kind: night.AccountRevoked},
-			// Reports leave out the spend of deleted ads unless they are asked for it.
+			// Lists and reports leave out deleted ads, and their spend, unless they are asked for them.
 			{
-				At: night.LateFigures, Kind: night.CreativesDropped,
+				At: night.LateFigures, Kind: night.CreativesDropped, What: "listed as deleted, and their figures stay",
 				Gone: "SELECT COUNT(*) FROM tiktok_ad WHERE account_id = ? AND deleted_at IS NOT NULL",
 			},
 			{
 				At: night.Lists, Name: "over the limit of the app", What: "waited, at no attempt",
 				Order: map[string]any{"kind": "over_limit", "endpoint": "ad/get", "count": 2},
 			},
+			// Nothing but another authorisation replaces a token.
+			{At: night.Tokens, Kind: night.GrantWithdrawn},
 		},
 	}
 }

@@ -73,9 +73,10 @@ func spec() *world.Spec {
 		AuthorisePath: "/portal/auth", AppParam: "app_id", CodeParam: "auth_code",
 		AccountParam: "advertiser_id", JSONBody: true, ObjectKind: "adgroup", HasProjects: true,
 		AccountName: func(a *world.Account) string { return a.Name() },
-		User: func(w *world.World, l *world.Login) (int64, string) {
+		// An authorisation names no person. A client knows it by the smallest id of its accounts.
+		User: func(w *world.World, l *world.Login) (id int64, name string) {
 			a := w.Account(l.Platform, l.First)
-			return a.ID, a.Name()
+			return a.ID, ""
 		},
 		Metrics: []world.Metric{
 			world.Cost, world.Impressions, world.Clicks, world.Activations, world.Registrations, world.Conversions,

@@ -183,8 +183,8 @@ func TestNight_OrdersAreAccepted(t *testing.T) {
 			s.Order("faults", with(e.Order, "media", "tiktok"))
 		}
 	}
-	require.Equal(t, map[night.Kind]bool{night.Fault: true, night.AccountRevoked: true, night.CreativesDropped: true},
-		kinds)
+	require.Equal(t, map[night.Kind]bool{night.Fault: true, night.AccountRevoked: true, night.CreativesDropped: true,
+		night.GrantWithdrawn: true}, kinds)
 	require.True(t, tiktok.New().Night().KeepsTokens)
 	require.Equal(t, 40100, simtest.Code(t, s.call(s.Account(0), "ad/get", nil)))
 }

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -236,11 +237,11 @@ func editedLate(platforms []night.Platform) Event {
 		}}
 }
 
-// dropped is creatives that are removed from all ads of an account. The platform no longer lists them and reports no
-// time of removal. gone is the query that counts the rows marked as deleted.
-func dropped(media, gone string) Event {
-	return Event{Name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted",
-		lasting: true,
+// dropped is creatives that are removed from all ads of an account. Without what, the platform no longer lists them. It
+// reports no time of removal. gone is the query that counts the rows marked as deleted.
+func dropped(media, gone, what string) Event {
+	return Event{Name: "creatives taken out", lasting: true,
+		what: cmp.Or(what, "missed by the full pull of the night, and marked as deleted"),
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			externalID, id, err := p.first(ctx, media)
 			if err != nil {
@@ -259,8 +260,7 @@ func dropped(media, gone string) Event {
 // tokensDead ends the access tokens of all of a platform's logins.
 func tokensDead(media string) Event {
 	begin := func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
-		const generations = "SELECT COALESCE(SUM(generation), 0) FROM media_token WHERE media = ?"
-		met, err := grown(ctx, counted(p.store.Config, generations, media))
+		met, err := grown(ctx, p.generations(media))
 		if err != nil {
 			return nil, err
 		}
@@ -281,18 +281,41 @@ func refreshLost(media, endpoint string) Event {
 			}
 			return lost.begin(ctx, p, at)
 		},
-		after: func(ctx context.Context, p *Story) error {
-			const query = "SELECT COUNT(*) FROM media_token WHERE media = ? AND state = ?"
-			parked := counted(p.store.Config, query, media, settings.TokenReauthorise)
-			err := await(ctx, parkingMax, "no login of "+media+" needs a new authorisation", func() (bool, error) {
-				n, err := parked(ctx)
-				return n > 0, err
-			})
+		after: func(ctx context.Context, p *Story) error { return p.authorise(ctx, media) }}
+}
+
+// grantWithdrawn ends the tokens of all of a platform's logins, which no refresh replaces: a person has to authorise
+// them again.
+func grantWithdrawn(media string) Event {
+	return Event{Name: "grant withdrawn", what: "parked until the login was authorised again",
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
+			met, err := grown(ctx, p.generations(media))
 			if err != nil {
-				return err
+				return nil, err
 			}
-			return p.stack.Authorise(ctx, media)
-		}}
+			_, err = p.orderFault(ctx, map[string]any{"kind": "token_death", "media": media, "token": "pair"})
+			return met, err
+		},
+		after: func(ctx context.Context, p *Story) error { return p.authorise(ctx, media) }}
+}
+
+// generations counts the tokens that a platform's logins have had.
+func (p *Story) generations(media string) metFunc {
+	return counted(p.store.Config, "SELECT COALESCE(SUM(generation), 0) FROM media_token WHERE media = ?", media)
+}
+
+// authorise waits until a login of a platform is parked, and authorises the platform's logins again.
+func (p *Story) authorise(ctx context.Context, media string) error {
+	const query = "SELECT COUNT(*) FROM media_token WHERE media = ? AND state = ?"
+	parked := counted(p.store.Config, query, media, settings.TokenReauthorise)
+	err := await(ctx, parkingMax, "no login of "+media+" needs a new authorisation", func() (bool, error) {
+		n, err := parked(ctx)
+		return n > 0, err
+	})
+	if err != nil {
+		return err
+	}
+	return p.stack.Authorise(ctx, media)
 }
 
 // parkingMax is how long a login whose pair is lost may take to be parked.

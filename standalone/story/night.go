@@ -56,7 +56,7 @@ func ownEvent(media string, e night.Event) Event {
 	case night.YesterdayCorrected:
 		return corrected(media)
 	case night.CreativesDropped:
-		return dropped(media, e.Gone)
+		return dropped(media, e.Gone, e.What)
 	case night.MetricRetired:
 		return metricRetired(media, e.Field)
 	case night.DayLost:
@@ -65,6 +65,8 @@ func ownEvent(media string, e night.Event) Event {
 		return rebound(media)
 	case night.RefreshLost:
 		return refreshLost(media, e.Endpoint)
+	case night.GrantWithdrawn:
+		return grantWithdrawn(media)
 	default:
 		return fault(media, e.Name, e.What, e.Order)
 	}
