@@ -133,7 +133,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 		stallMax: 80 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
 			for range 4 {
-				for _, media := range allMedia {
+				for _, media := range refreshing {
 					if err := killTokens(ctx, t, media); err != nil {
 						return err
 					}
@@ -148,7 +148,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	{
 		name: "token-refresh-killed-before-call", long: true,
 		doc:   "kill -9 of a consumer that has announced a refresh and not sent it: another one refreshes",
-		steps: killInRefresh("token.before_call", allMedia...),
+		steps: killInRefresh("token.before_call", refreshing...),
 	},
 	{
 		name: "token-refresh-killed-after-answer", long: true,
@@ -165,7 +165,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	{
 		name:  "token-refresh-killed-after-store",
 		doc:   "kill -9 of a consumer that has stored new tokens and not announced them",
-		steps: killInRefresh("token.stored", allMedia...),
+		steps: killInRefresh("token.stored", refreshing...),
 	},
 }
 
