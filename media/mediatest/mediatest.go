@@ -148,6 +148,9 @@ func (h *harness) connect(t *testing.T, http *http.Client) {
 
 func (h *harness) api(account string) media.CountingAPI { return h.client.For(h.account(1, account)) }
 
+// first returns the API of the first account.
+func (h *harness) first() media.CountingAPI { return h.api(h.server.Accounts[0]) }
+
 func (h *harness) account(id int64, external string) media.Account {
 	return media.Account{ID: id, Media: h.platform.Name(), ExternalID: external, Name: h.server.Names[external],
 		TokenID: 1, Zone: h.server.Zone, Currency: "CNY"}
@@ -224,11 +227,7 @@ func requireSums(t *testing.T, sums *metric.Values, rows []media.Row) {
 
 func (h *harness) list(t *testing.T, list media.List, account string, since time.Time) (rows []media.Row, count int) {
 	t.Helper()
-	variants := list.Variants
-	if len(variants) == 0 {
-		variants = []string{""}
-	}
-	for _, variant := range variants {
+	for _, variant := range variantsOf(list.Variants) {
 		q := media.ListQuery{Variant: variant, Since: since, Until: h.transport.Now()}
 		got, n := pages(t, func(token string) (media.Page, error) {
 			return list.Page(t.Context(), h.api(account), q, token)
@@ -247,15 +246,11 @@ func (h *harness) report(t *testing.T, report media.Report, account string, from
 func (h *harness) query(t *testing.T, report media.Report, account string, q media.ReportQuery) (rows []media.Row,
 	count int) {
 	t.Helper()
-	variants := report.Variants
-	if len(variants) == 0 {
-		variants = []string{""}
-	}
 	api := h.api(account)
 	if len(q.Accounts) > 0 {
 		api = h.client.For(h.account(0, ""))
 	}
-	for _, q.Variant = range variants {
+	for _, q.Variant = range variantsOf(report.Variants) {
 		got, n := pages(t, func(token string) (media.Page, error) {
 			page, err := report.Page(t.Context(), api, q, token)
 			if err == nil && len(page.Rows) > 0 {
@@ -268,6 +263,14 @@ func (h *harness) query(t *testing.T, report media.Report, account string, q med
 		rows, count = append(rows, got...), max(count, n)
 	}
 	return rows, count
+}
+
+// variantsOf returns the variants of a list or a report: an empty one if it has none.
+func variantsOf(variants []string) []string {
+	if len(variants) == 0 {
+		return []string{""}
+	}
+	return variants
 }
 
 func (h *harness) tested() []string {

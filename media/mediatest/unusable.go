@@ -52,22 +52,23 @@ func testUnusable(t *testing.T, h *harness) {
 		}
 	}
 	for _, list := range h.platform.Lists() {
-		variant := ""
-		if len(list.Variants) > 0 {
-			variant = list.Variants[0]
+		for _, variant := range variantsOf(list.Variants) {
+			check(list.Name, func() (media.Page, error) {
+				return list.Page(t.Context(), h.api(account), media.ListQuery{Variant: variant, Until: h.transport.Now()}, "")
+			})
 		}
-		check(list.Name, func() (media.Page, error) {
-			return list.Page(t.Context(), h.api(account), media.ListQuery{Variant: variant, Until: h.transport.Now()}, "")
-		})
 	}
+	yesterday := h.server.Today.Add(-1)
 	for _, report := range h.platform.Reports() {
 		if report.Level != "adgroup" {
 			continue
 		}
-		check(report.Name, func() (media.Page, error) {
-			yesterday := h.server.Today.Add(-1)
-			return report.Page(t.Context(), h.api(account), media.ReportQuery{From: yesterday, To: yesterday}, "")
-		})
+		for _, variant := range variantsOf(report.Variants) {
+			check(report.Name, func() (media.Page, error) {
+				q := media.ReportQuery{Variant: variant, From: yesterday, To: yesterday}
+				return report.Page(t.Context(), h.api(account), q, "")
+			})
+		}
 	}
 	require.Greater(t, broken, 100)
 }
@@ -124,16 +125,35 @@ func (a *alteration) alter(body []byte) []byte {
 }
 
 // rowsIn returns the first list of several objects in an answer.
-func rowsIn(body []byte) (rows []json.RawMessage) {
-	var answer struct {
+func rowsIn(body []byte) []json.RawMessage {
+	type envelope struct {
 		Data json.RawMessage `json:"data"`
+	}
+	var answer struct {
+		envelope
+		Body envelope `json:"body"`
 	}
 	if json.Unmarshal(body, &answer) != nil {
 		return nil
 	}
+	data := answer.Data
+	if data == nil {
+		data = answer.Body.Data
+	}
+	var rows []json.RawMessage
+	if json.Unmarshal(data, &rows) == nil {
+		switch len(rows) {
+		case 0:
+			return nil
+		case 1:
+			data = rows[0] // Some reports are a list of one.
+		default:
+			return rows // Some lists have only rows.
+		}
+	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(answer.Data, &fields) != nil {
-		fields = map[string]json.RawMessage{"list": answer.Data} // Some lists have only rows.
+	if json.Unmarshal(data, &fields) != nil {
+		return nil
 	}
 	for _, field := range []string{"list", "rows", "details"} {
 		if json.Unmarshal(fields[field], &rows) == nil && len(rows) > 1 {

@@ -73,6 +73,10 @@ func ServeWorld(cfg simulator.Config, mediaName string) func(t *testing.T) *medi
 					"period_seconds": seconds, "limit": 0})
 			}
 		}
+		for _, r := range engine.Platform(mediaName).Limits() {
+			limits = append(limits, map[string]any{"media": mediaName, "endpoint": r.Endpoint, "scope": r.Scope,
+				"period_seconds": int(r.Period.Seconds()), "limit": 0})
+		}
 		w.Order(t, "limits", map[string]any{"rules": limits})
 		return w.server(t, cfg.Start)
 	}
