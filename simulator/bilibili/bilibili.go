@@ -179,13 +179,17 @@ func fail(c *platform.Call, err *platform.Failure) {
 	c.Body = w.Bytes
 }
 
+// OverLimit answers a call over a limit. A penalty names its end.
 func (b *bilibili) OverLimit(c *platform.Call, r limit.Refusal) {
 	head(c)
 	if r.Busy {
 		fail(c, c.Refusal(codeBusy, "system busy"))
 		return
 	}
-	if c.Status = int(c.Assumed(limitStatus)); c.Status == http.StatusTooManyRequests {
+	if c.Status = int(c.Assumed(limitStatus)); r.Penalty {
+		c.Status = http.StatusTooManyRequests
+	}
+	if c.Status == http.StatusTooManyRequests {
 		c.Header.Set("Retry-After", strconv.Itoa(int((r.RetryIn+time.Second-1)/time.Second)))
 	}
 	c.Code = int(c.Assumed(codeLimit))

@@ -71,18 +71,19 @@ func TestLists_StatusesHaveAssumedNumbers(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	numbers := func() []string {
-		list := texts(s.rows(a, unitList, all), "status")
+	numbers := func(field string) []string {
+		list := texts(s.rows(a, unitList, all), field)
 		slices.Sort(list)
 		return slices.Compact(list)
 	}
-	require.Equal(t, []string{"1", "2", "4"}, numbers())
+	require.Equal(t, []string{"1", "2", "4"}, numbers("status"))
+	require.Equal(t, []string{"1", "2"}, numbers("budget_limit_type"))
 	for i, name := range []string{"status_active", "status_paused", "status_deleted"} {
 		s.assume(name, int64(i+5))
 	}
-	require.Equal(t, []string{"5", "6", "7"}, numbers())
+	require.Equal(t, []string{"5", "6", "7"}, numbers("status"))
 	s.Order("traps", fields{"name": "unknown_word", "on": true})
-	require.Contains(t, numbers(), "98", "a number that no source has")
+	require.Contains(t, numbers("budget_limit_type"), "98", "a number that no source has")
 }
 
 func TestLists_DetailsAreThoseOfTheLists(t *testing.T) {

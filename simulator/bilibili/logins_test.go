@@ -288,3 +288,14 @@ func TestBilibili_RefusesOverTheLimits(t *testing.T) {
 	s.use(s.Token(a))
 	require.Equal(t, 7, s.use(s.Token(a)), "calls without an account count too")
 }
+
+func TestBilibili_NamesTheEndOfAPenalty(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	s.Order("clock", fields{"frozen": false}) // the penalty ends with time
+	s.Order("traps", fields{"name": "endpoint_shut", "on": true})
+	w := s.about(s.Account(0), "cpc/v3/account/get")
+	require.Equal(t, -429, code(t, w))
+	require.Equal(t, http.StatusTooManyRequests, w.Code)
+	require.Equal(t, "300", w.Header().Get("Retry-After"))
+}

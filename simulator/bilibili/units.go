@@ -11,8 +11,8 @@ type unit struct {
 	*world.Object
 }
 
-// strangeStatus is a status that no source names.
-const strangeStatus = 98
+// strangeType is a type of budget that no source names.
+const strangeType = 98
 
 // genders are chosen numbers of genders.
 var genders = map[string]int64{"": 0, "MALE": 1, "FEMALE": 2}
@@ -22,14 +22,14 @@ var unitFields = []platform.Field[unit]{
 	platform.NewField("unit_id", func(w *platform.Writer, x unit) { w.Number(x.ID) }),
 	platform.NewField("unit_name", func(w *platform.Writer, x unit) { w.AdName(x.Name) }),
 	platform.NewField("campaign_id", func(w *platform.Writer, x unit) { w.Number(x.Project) }),
-	platform.NewField("status", func(w *platform.Writer, x unit) {
+	platform.NewField("status", func(w *platform.Writer, x unit) { w.Number(statusOf(x.c, x.Status)) }),
+	platform.NewField("budget_limit_type", func(w *platform.Writer, x unit) {
 		if x.Status == world.StatusActive && x.Falls(trap.UnknownWord) {
-			w.Number(strangeStatus)
+			w.Number(strangeType)
 			return
 		}
-		w.Number(statusOf(x.c, x.Status))
+		w.Number(budgetType(x.Budget))
 	}),
-	platform.NewField("budget_limit_type", func(w *platform.Writer, x unit) { w.Number(budgetType(x.Budget)) }),
 	platform.NewField("budget", func(w *platform.Writer, x unit) { writeBudget(w, x.Budget) }),
 	platform.NewField("bid", func(w *platform.Writer, x unit) { w.Hundredths(x.Bid) }),
 	platform.NewField("target", func(w *platform.Writer, x unit) { writeTarget(w, x.Aim.Audience()) }),
