@@ -206,8 +206,8 @@ func testFormats(t *testing.T, h *harness) {
 			require.Equal(t, media.Transient, classOf(err), "%s: %v", data, err)
 		}
 		if daily := h.platform.Funds().Daily; daily.Page != nil {
-			_, err := daily.Page(t.Context(), h.first(), today, "")
-			require.Equal(t, media.Transient, classOf(err), "%s: %v", data, err)
+			page, err := daily.Page(t.Context(), h.first(), today, "")
+			requireRefused(t, data, page, err)
 		}
 	}
 }

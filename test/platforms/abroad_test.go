@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"testing"
 	"time"
 
@@ -40,6 +41,10 @@ func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
 	t.Helper()
 	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(2), Seed: 7, USD: 1, Start: now},
 		platform.Name())(t)
+	of := url.Values{"kind": {"account"}, "account": {server.Accounts[0]}}
+	if facts := simclient.Of(t, platform.Name(), server).Truth(t, of); facts[0].Currency != "USD" {
+		t.Skip("all accounts of the platform are in " + facts[0].Currency)
+	}
 	a := &abroad{t: t, platform: platform, server: server, process: simclient.Start(t, platform, server), now: now}
 	require.NoError(t, a.process.Rules.Set([]grant.Rule{}))
 	require.NoError(t, a.process.AnyCall(t, platform)) // The client learns the platform's time from its answers.

@@ -97,10 +97,13 @@ const weekOfFigures = `{"level":"account","days":7}`
 // checkActivity pulls the last days of all accounts, as the nightly look-back does, and sets their tiers.
 func (l *life) checkActivity() {
 	l.t.Helper()
-	today := l.Server.Today
-	for id := range l.accounts("") {
-		l.run(l.figures(), task.Key{RunID: 1, AccountID: id, Part: today.Add(-6).String() + ".." + today.String()},
-			weekOfFigures)
+	parts, err := l.figures().Parts(media.Plan{PlannedAt: l.at, Zone: simclient.Zone,
+		Params: json.RawMessage(weekOfFigures)})
+	require.NoError(l.t, err)
+	for _, part := range parts { // An account's calls are apart, within its limits.
+		for id := range l.accounts("") {
+			l.run(l.figures(), task.Key{RunID: 1, AccountID: id, Part: part}, weekOfFigures)
+		}
 	}
 	o := l.options()
 	l.run(account.ActivityHandler(account.ActivityOptions{Platform: l.platform, Store: l.Store, Clock: o.Clock,

@@ -209,6 +209,7 @@ type Fact struct {
 	Deleted  bool             `json:"deleted"`
 	Parent   string           `json:"parent"`
 	Unlisted bool             `json:"unlisted"`
+	Currency string           `json:"currency"`
 	Count    *int             `json:"count"`
 
 	line json.RawMessage
