@@ -164,7 +164,7 @@ func (a *Account) Ref() AccountRef {
 // AccountRefs returns the AccountRef of every account, by id, as of one moment.
 func (s Accounts) AccountRefs(ctx context.Context) ([]AccountRef, error) {
 	rows, err := s.Config.Writer(ctx).Model(&Account{}).Order("id").
-		Select("id", "media", "external_id", "token_id", "timezone", "currency", "parked", "bound").Rows()
+		Select("id", "media", "external_id", "name", "token_id", "timezone", "currency", "parked", "bound").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read all accounts: %w", err)
 	}
@@ -172,7 +172,8 @@ func (s Accounts) AccountRefs(ctx context.Context) ([]AccountRef, error) {
 	var all []AccountRef
 	for rows.Next() { // One by one, without a second slice of millions of accounts.
 		var a Account
-		err := rows.Scan(&a.ID, &a.Media, &a.ExternalID, &a.TokenID, &a.Timezone, &a.Currency, &a.Parked, &a.Bound)
+		err := rows.Scan(&a.ID, &a.Media, &a.ExternalID, &a.Name, &a.TokenID, &a.Timezone, &a.Currency, &a.Parked,
+			&a.Bound)
 		if err != nil {
 			return nil, fmt.Errorf("read all accounts: %w", err)
 		}

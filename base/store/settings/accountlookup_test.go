@@ -85,6 +85,26 @@ func TestNamedAccounts_TakesEachFormOfAName(t *testing.T) {
 	}
 }
 
+func TestAccountRefs_AreThoseOfTheRows(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	ids, err := s.PutAccounts(t.Context(), "orchid", putLogin(t, s), []settings.Account{
+		{ExternalID: "1", Name: "一", Timezone: "Asia/Shanghai", Currency: "CNY"},
+		{ExternalID: "2", Name: "two", Timezone: "UTC", Currency: "USD"},
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec(
+		"UPDATE media_account SET parked = 'revoked: code 7' WHERE id = ?", ids["2"]).Error)
+	refs, err := s.AccountRefs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, refs, 2)
+	for _, ref := range refs {
+		account, err := s.Account(t.Context(), ref.ID)
+		require.NoError(t, err)
+		require.Equal(t, account.Ref(), ref)
+	}
+}
+
 func TestScopeZones_AreThoseOfAFanOutsAccounts(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
