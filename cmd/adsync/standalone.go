@@ -159,6 +159,8 @@ func liveFlags(flags *pflag.FlagSet, pull *live.Pull) {
 		strings.Join(engine.PlatformNames(), " or ")+", and compare it with the platform's totals")
 	flags.StringVar(&pull.Account, "account", "",
 		"with --live: the account's id on the platform, such as 20000001 or {media}/20000001")
+	flags.StringVar(&pull.User, "user", "",
+		"with --live: the name of the token's user on the platform, for platforms whose calls need it")
 	flags.IntVar(&pull.Days, "days", live.DaysDefault, "with --live: how many days, today included")
 	flags.StringVar(&pull.BaseURL, "base-url", "",
 		"with --live: another address of the platform, such as a proxy's (default: media.base_url, otherwise the "+
@@ -168,7 +170,7 @@ func liveFlags(flags *pflag.FlagSet, pull *live.Pull) {
 // checkLive returns an error for flags that exclude each other, and removes the platform from the account's name.
 func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 	if !flags.Changed("live") {
-		for _, name := range []string{"account", "days", "base-url"} {
+		for _, name := range []string{"account", "user", "days", "base-url"} {
 			if flags.Changed(name) {
 				return usage.Errorf("--%s goes with --live", name)
 			}

@@ -120,7 +120,7 @@ func (Platform) Sign(req *http.Request, accessToken string, _ time.Time) {
 func ask(ctx context.Context, api media.API, endpoint string, body map[string]any) (json.RawMessage, error) {
 	account := api.Account()
 	if account.ExternalID != "" && account.Name == "" {
-		return nil, &media.Error{Class: media.Transient, Message: "the name of account " + account.ExternalID +
+		return nil, &media.Error{Class: media.Invalid, Message: "the name of account " + account.ExternalID +
 			" is not known, and calls need it: the task " + Name + ".account_list brings it"}
 	}
 	var r request

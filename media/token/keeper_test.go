@@ -290,7 +290,7 @@ func TestRenew_ParksALoginWithoutARefreshTokenWithThePlatformsWords(t *testing.T
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	var err error
-	w.id, err = PutAccess(t.Context(), w.store, w.box, "fake", "by hand", secret.NewText("access-9"))
+	w.id, err = PutAccess(t.Context(), w.store, w.box, "fake", "by hand", "", secret.NewText("access-9"))
 	require.NoError(t, err)
 	k := w.keeper(t)
 	login, err := k.Login(t.Context(), w.id)
@@ -308,7 +308,7 @@ func TestRenew_ParksALoginWithoutARefreshTokenWithThePlatformsWords(t *testing.T
 	require.Equal(t, 1, strings.Count(w.log.String(), "level=ERROR"), w.log.String())
 	require.NotContains(t, w.log.String()+fmt.Sprint(row), "access-9")
 
-	_, err = PutAccess(t.Context(), w.store, w.box, "fake", "by hand", secret.NewText("access-10"))
+	_, err = PutAccess(t.Context(), w.store, w.box, "fake", "by hand", "", secret.NewText("access-10"))
 	require.NoError(t, err)
 	login, err = w.keeper(t).Login(t.Context(), w.id)
 	require.NoError(t, err)

@@ -73,9 +73,10 @@ func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings
 var EndUnknown = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // PutAccess writes a login that has only an access token, copied by a person from a platform's console: it has no
-// app, no refresh token and no known end. Its calls count as those of an app with the login's name.
-func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login string,
+// app, no refresh token and no known end. Its name at the platform is "" if the person did not give it. Its calls count
+// as those of an app that has login as its id.
+func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login, name string,
 	access secret.Text) (int64, error) {
-	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUnknown}
+	row := settings.Token{Media: mediaName, AppID: login, Login: login, Name: name, AccessExpires: EndUnknown}
 	return PutLogin(ctx, s, box, row, access, secret.Text{})
 }

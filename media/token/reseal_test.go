@@ -41,7 +41,7 @@ func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
 	w.box = open()
 	require.NoError(t, PutApp(t.Context(), w.store, w.box, "fake", "17", secret.NewText("app-secret")))
 	w.authorise(t, 1, time.Hour)
-	_, err := PutAccess(t.Context(), w.store, w.box, "fake", "no refresh token", secret.NewText("access-1"))
+	_, err := PutAccess(t.Context(), w.store, w.box, "fake", "no refresh token", "", secret.NewText("access-1"))
 	require.NoError(t, err)
 	running := w.keeper(t)
 	login, err := running.Login(t.Context(), w.id)

@@ -30,6 +30,7 @@ import (
 type Pull struct {
 	Media   string
 	Account string // the platform's id
+	User    string // the platform's name of the token's user, for platforms whose calls have it
 	Days    int    // with today; 1 to DaysMax
 	BaseURL string // "" = the platform's own
 	Token   secret.Text
@@ -102,7 +103,7 @@ func (l *Live) Bind(ctx context.Context, s *store.Store, box *secret.Box) (err e
 			}
 		}
 	}
-	l.tokenID, err = token.PutAccess(ctx, s, box, l.Media, loginName, l.Token)
+	l.tokenID, err = token.PutAccess(ctx, s, box, l.Media, loginName, l.User, l.Token)
 	return err
 }
 
@@ -260,6 +261,9 @@ func (r *run) find(ctx context.Context) (found media.FoundAccount, reached strin
 			reached += " and others"
 		}
 		reached += ": give the id of one of them to --account"
+	}
+	if len(ids) == 0 { // A user without a list of accounts may be the account itself.
+		found.Name = r.User
 	}
 	found.Timezone, found.Currency = cmp.Or(found.Timezone, zoneDefault), cmp.Or(found.Currency, currencyDefault)
 	return found, reached, err

@@ -404,7 +404,7 @@ func TestCalls_NeedTheAccountsName(t *testing.T) {
 	_, err := w.try(1, "campaign", "1", `{"mode":"full"}`)
 	e, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, media.Transient, e.Class)
+	require.Equal(t, media.Invalid, e.Class)
 	require.ErrorContains(t, err, "baidu.account_list")
 }
 
