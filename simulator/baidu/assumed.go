@@ -31,6 +31,7 @@ const (
 	codeForbidden = "code_forbidden"
 	codeClosed    = "code_account_closed"
 	codeLimit     = "code_limit"
+	codePenalty   = "code_penalty"
 	codeSearch    = "code_search"
 	codeFeed      = "code_feed"
 	codeObject    = "code_object"
@@ -60,7 +61,7 @@ func assumed() map[string]int64 {
 		rowsMax: 100_000, pageMax: 500, reportDelay: 0, nameMarked: 0, zoneSeconds: 28_800,
 		taskPolls: 2, fileHead: 1, fileFirstRow: 1, fileMark: 1, fileReturn: 0,
 		codeNoToken: 8401, codeBadToken: 894_061, codeOldToken: 894_062, codeForbidden: 8406, codeClosed: 8303,
-		codeLimit: 8501, codeSearch: 901_000, codeFeed: 925_000, codeObject: 901_001, codeTask: 901_002,
-		codeApp: 600_012, codeAuth: 600_013, codeRefresh: 600_014, codeGrant: 600_015,
+		codeLimit: 8501, codePenalty: 901_160, codeSearch: 901_000, codeFeed: 925_000, codeObject: 901_001,
+		codeTask: 901_002, codeApp: 600_012, codeAuth: 600_013, codeRefresh: 600_014, codeGrant: 600_015,
 	}
 }

@@ -90,7 +90,7 @@ func spec() *world.Spec {
 		AuthorisePath: "/oauth/page/index", AppParam: "appId", RedirectParam: "callback", CodeParam: "authCode",
 		Callback:     sign,
 		AccountParam: accountParam, JSONBody: true, ObjectKind: "adgroup", HasProjects: true, VideosOnly: true,
-		TextOnly: isSearch, Unbudgeted: true, ChinaOnly: true,
+		HidesDeleted: true, TextOnly: isSearch, Unbudgeted: true, ChinaOnly: true,
 		AccountName: func(a *world.Account) string { return a.Name() },
 		User:        master,
 		Metrics: []world.Metric{
@@ -336,6 +336,8 @@ func (b *baidu) OverLimit(c *platform.Call, r limit.Refusal) {
 	switch {
 	case r.Busy:
 		err, status = platform.Failf(codeSystem, "system error"), statusSystem
+	case r.Penalty:
+		err = c.Refusal(codePenalty, "too many calls, try again later")
 	case c.Assumed(limitHTTP) == http.StatusTooManyRequests:
 		c.Status = http.StatusTooManyRequests
 		c.Header.Set("Retry-After", strconv.Itoa(int((r.RetryIn+time.Second-1)/time.Second)))

@@ -253,6 +253,19 @@ func TestCalls_OverLimit(t *testing.T) {
 	require.Equal(t, 8501, s.refreshCode("x"), "the token calls have another envelope")
 }
 
+func TestCalls_AShutEndpointHasItsOwnCode(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	s.Order("limits", fields{"penalties": true, "rules": []limit.Rule{{Media: "baidu", Endpoint: "*",
+		Scope: limit.ScopeApp, Seconds: 1, Limit: 1}}})
+	var codes []int
+	for range 3 {
+		codes = append(codes, int(code(t, s.call(s.Account(0), search+"BalanceService/getBalanceInfo",
+			fields{"productIds": []int{1}}))))
+	}
+	require.Equal(t, []int{0, 8501, 901_160}, codes)
+}
+
 func TestCalls_TheSystemIsBusy(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)

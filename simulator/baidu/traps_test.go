@@ -124,3 +124,15 @@ func TestWorld_HasTextsAndNoBudgets(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, alter("budget"))
 	require.Equal(t, http.StatusCreated, alter("bid"))
 }
+
+func TestTruth_DeletedObjectsAreInNoList(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	for _, kind := range []string{"adgroup", "creative"} {
+		lines := s.Do(httptest.NewRequest(http.MethodGet, "/_sim/truth?media=baidu&kind="+kind, nil)).Body.String()
+		require.Contains(t, lines, `"deleted":true`)
+		for line := range strings.Lines(lines) {
+			require.Equal(t, strings.Contains(line, `"deleted":true`), strings.Contains(line, `"unlisted":true`), line)
+		}
+	}
+}

@@ -280,6 +280,7 @@ type truthObject struct {
 	Created  int64  `json:"created"`
 	Modified int64  `json:"modified"`
 	Deleted  bool   `json:"deleted"`
+	Unlisted bool   `json:"unlisted,omitempty"` // deleted, and in no list of the platform any more
 }
 
 func objectLine(b []byte, a *world.Account, o *world.Object) []byte {
@@ -288,6 +289,7 @@ func objectLine(b []byte, a *world.Account, o *world.Object) []byte {
 		Parent: world.ObjectText(o.Project),
 		Status: o.Status.String(), Budget: o.Budget * world.MicrosPerFen, Bid: o.Bid * world.MicrosPerFen,
 		Created: o.Created, Modified: o.Modified, Deleted: o.Status == world.StatusDeleted,
+		Unlisted: o.Status == world.StatusDeleted && a.Platform.HidesDeleted,
 	})
 }
 
@@ -323,7 +325,10 @@ func truthCreativeOf(a *world.Account, c *world.ListedCreative) TruthCreative {
 	if c.IsVideo() {
 		x.Kind = world.AssetVideo.String()
 	}
-	if a.Platform.CreativesAreParts {
+	switch {
+	case a.Platform.HidesDeleted:
+		x.Unlisted = x.Deleted
+	case a.Platform.CreativesAreParts:
 		x.Unlisted = c.IsUnlisted()
 	}
 	if a.Platform.TextOnly != nil && a.Platform.TextOnly(a) {

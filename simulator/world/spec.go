@@ -23,6 +23,7 @@ type Spec struct {
 	HasProjects bool
 	// CreativesAreParts means that creatives are no separate objects: they are listed with their ad, by their assets.
 	CreativesAreParts bool
+	HidesDeleted      bool                  // no list has deleted objects
 	VideosOnly        bool                  // creatives are videos
 	TextOnly          func(*Account) bool   // whether an account's creatives are texts, without assets; nil is never
 	Unbudgeted        bool                  // ads have no budget
