@@ -59,17 +59,21 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 	authCode, user := secret.NewText(query.Get("authCode")), query.Get("userId")
 	switch {
 	case err != nil || authCode.IsZero() || user == "":
-		return media.Authorisation{}, &media.Error{Class: media.Invalid, Message: "the code has no userId with it: give " +
-			"everything after the question mark of the address at which the browser ended"}
+		return media.Authorisation{}, &media.Error{Class: media.Invalid, Message: "the code has no userId with it: " +
+			"authorise again, and give everything after the question mark of the address at which the browser ended"}
 	case !signed(query, app.Secret):
 		return media.Authorisation{}, &media.Error{Class: media.Invalid,
-			Message: "the signature of the callback is not that of the app's secret: check the app, and authorise again"}
+			Message: "the signature of the callback is not that of the app's secret: write the app again, then authorise again"}
 	}
 	data, err := p.askTokens(ctx, transport, "accessToken", map[string]any{"appId": app.ID, "authCode": authCode.Reveal(),
 		"secretKey": app.Secret.Reveal(), "grantType": "auth_code", "userId": userNumber(user)}, app.Secret, authCode)
 	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Auth {
 		e.Class = media.Invalid
-		e.Message += ": authorise again"
+		if namesApp(e.Message) {
+			e.Message += ": write the app again, then authorise again"
+		} else {
+			e.Message += ": authorise again, a code works once and for a short time"
+		}
 	}
 	if err != nil {
 		return media.Authorisation{}, err

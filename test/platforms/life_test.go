@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,8 +58,8 @@ func (l *life) pass(d time.Duration) {
 // Account implements pull.Accounts.
 func (l *life) Account(ctx context.Context, id int64) (media.Account, error) {
 	a, err := l.Store.Account(ctx, id)
-	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: simclient.Zone,
-		Currency: a.Currency}, err
+	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, Name: a.Name, TokenID: a.TokenID,
+		Zone: simclient.Zone, Currency: a.Currency}, err
 }
 
 // options returns the options of the handlers at the present moment.
@@ -128,12 +129,22 @@ func (l *life) accounts(tier string) map[int64]string {
 }
 
 // probeCalls returns the number of calls that probe so many accounts of a login and zone.
-func probeCalls(platform media.Platform, accounts int) int {
-	most := 1
-	if prober, ok := platform.(media.Prober); ok {
-		most = prober.ProbeMax()
+func (l *life) probeCalls(accounts int) int {
+	l.t.Helper()
+	if prober, ok := l.platform.(media.Prober); ok {
+		most := prober.ProbeMax()
+		return (accounts + most - 1) / most
 	}
-	return (accounts + most - 1) / most
+	reports := l.platform.Reports()
+	daily := reports[slices.IndexFunc(reports, func(r media.Report) bool { return r.Level == "account" && !r.Hourly })]
+	most := max(daily.AccountsMax, 1)
+	// A page may take several calls: of search and of feed advertising, for example.
+	one, err := l.Account(l.t.Context(), 1)
+	require.NoError(l.t, err)
+	api := l.Client.For(one)
+	_, err = daily.Page(l.t.Context(), api, media.ReportQuery{From: l.Server.Today, To: l.Server.Today}, "")
+	require.NoError(l.t, err)
+	return (accounts + most - 1) / most * api.Calls()
 }
 
 // The platform publishes figures every three minutes, and the probe runs every ten: an account is active at the first
@@ -148,7 +159,7 @@ func TestProbe_AnAccountThatSpendsAgainIsActiveAtTheNextRun(t *testing.T) {
 		sleeping := l.accounts(settings.TierInactive)
 		require.Greater(t, len(sleeping), 10, "a third of the accounts is silent")
 		require.Less(t, len(sleeping), len(server.Accounts)/2)
-		require.Equal(t, media.Result{Calls: probeCalls(platform, len(sleeping))}, l.probe(), "all are still inactive")
+		require.Equal(t, media.Result{Calls: l.probeCalls(len(sleeping))}, l.probe(), "all are still inactive")
 
 		// An account with ads begins to spend a moment after a run: the longest wait.
 		woken, id := "", int64(0)
@@ -168,7 +179,7 @@ func TestProbe_AnAccountThatSpendsAgainIsActiveAtTheNextRun(t *testing.T) {
 			require.Contains(t, l.accounts(settings.TierInactive), id)
 			require.Less(t, l.at.Sub(began), time.Hour, "it never spends")
 			l.pass(10 * time.Minute)
-			require.Equal(t, probeCalls(platform, len(sleeping)), l.probe().Calls)
+			require.Equal(t, l.probeCalls(len(sleeping)), l.probe().Calls)
 		}
 		require.NotContains(t, l.accounts(settings.TierInactive), id, "the first run that can see it makes it active")
 		require.LessOrEqual(t, l.at.Sub(began), 20*time.Minute, "this account's first figures are out in the first minutes")
@@ -178,7 +189,7 @@ func TestProbe_AnAccountThatSpendsAgainIsActiveAtTheNextRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, id, scope[0].ID)
 		l.pass(10 * time.Minute)
-		require.Equal(t, probeCalls(platform, len(sleeping)-1), l.probe().Calls)
+		require.Equal(t, l.probeCalls(len(sleeping)-1), l.probe().Calls)
 	})
 }
 

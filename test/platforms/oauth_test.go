@@ -87,6 +87,13 @@ func (a *authoriser) open(address string, state secret.Text) secret.Text {
 	return code
 }
 
+// first returns the first account with a login.
+func (a *authoriser) first(login int64) media.Account {
+	external := a.Server.Accounts[0]
+	return media.Account{ID: 1, Media: a.Platform.Name(), ExternalID: external, Name: a.Server.Names[external],
+		TokenID: login, Zone: simclient.Zone, Currency: "CNY"}
+}
+
 func (a *authoriser) refused(kind oauth.Kind, text string, state, code secret.Text) {
 	a.t.Helper()
 	_, err := a.Complete(a.t.Context(), state, code)
@@ -162,8 +169,7 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		require.Contains(t, log[0].After, `"login":"`+found.Login+`"`)
 
 		// A pull works with it.
-		api := a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0],
-			TokenID: found.LoginID, Zone: simclient.Zone, Currency: "CNY"})
+		api := a.Client.For(a.first(found.LoginID))
 		_, err = platform.Reports()[0].Page(t.Context(), api, media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.NoError(t, err)
 
@@ -201,9 +207,7 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
 		w.Order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
 		_, err = platform.Reports()[0].Page(t.Context(),
-			a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID,
-				Zone: simclient.Zone}),
-			media.ReportQuery{From: server.Today, To: server.Today}, "")
+			a.Client.For(a.first(first.LoginID)), media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.ErrorContains(t, err, "must be authorised again")
 
 		state, code = a.agree()
@@ -222,9 +226,7 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 			}
 		}
 		_, err = platform.Reports()[0].Page(t.Context(),
-			a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID,
-				Zone: simclient.Zone}),
-			media.ReportQuery{From: server.Today, To: server.Today}, "")
+			a.Client.For(a.first(first.LoginID)), media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.NoError(t, err)
 	})
 }
@@ -234,6 +236,14 @@ type unusable struct {
 	media.Authoriser
 
 	change func(a *media.Authorisation)
+}
+
+// Callback implements media.CallbackReader, for all platforms.
+func (u unusable) Callback(query url.Values) string {
+	if reader, ok := u.Authoriser.(media.CallbackReader); ok {
+		return reader.Callback(query)
+	}
+	return query.Get(u.CodeParameter())
 }
 
 func (u unusable) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
@@ -289,7 +299,7 @@ func TestOAuth_RefusalsNameTheFix(t *testing.T) {
 
 		state := begin()
 		a.refused(oauth.Refused, "authorise again, ", state, secret.NewText("nonsense"))
-		a.refused(oauth.Used, "It failed: The platform returned", state, secret.NewText("nonsense"))
+		a.refused(oauth.Used, "It failed: ", state, secret.NewText("nonsense"))
 
 		// A code that is too old for the platform.
 		state, code := a.agree()
