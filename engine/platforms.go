@@ -3,6 +3,7 @@ package engine
 import (
 	"adsync/base/rawtable"
 	"adsync/media"
+	"adsync/media/kuaishou"
 	"adsync/media/oceanengine"
 	"adsync/media/tencent"
 )
@@ -13,6 +14,7 @@ func Platforms() []media.Platform {
 	return []media.Platform{
 		tencent.New(),
 		oceanengine.New(),
+		kuaishou.New(),
 	}
 }
 

@@ -18,7 +18,7 @@ type Files struct {
 	MaxDays int
 	// Life is for how long after its creation a job can be used. A job that has no file by then has expired.
 	Life time.Duration
-	// Interval is the time between two looks at a job.
+	// Interval is the longest time between two looks at a job. A young job is looked at more often.
 	Interval time.Duration
 	// Create creates a job and returns the platform's id of it. name has at most 39 letters, digits and hyphens, and is
 	// not used again. The error is ErrJobExists if a job of the account has this name already.

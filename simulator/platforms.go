@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"adsync/simulator/kuaishou"
 	"adsync/simulator/oceanengine"
 	"adsync/simulator/platform"
 	"adsync/simulator/tencent"
@@ -12,5 +13,6 @@ func platforms() []platform.Platform {
 	return []platform.Platform{
 		tencent.New(),
 		oceanengine.New(),
+		kuaishou.New(),
 	}
 }

@@ -186,7 +186,7 @@ func TestTraps_CanAllBeMetInAnyWorld(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(2) {
 		for _, media := range clients {
-			s := newSim(t, Config{Accounts: 40, Seed: 100 + seed,
+			s := newSim(t, Config{Accounts: ofEach(20), Seed: 100 + seed,
 				Start: time.Date(2026, 11, 15, 0, 2, 0, 0, world.Zone)}).unlimited()
 			s.set("")
 			// A trap shuts an endpoint for 5 minutes.

@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -88,13 +89,13 @@ func TestWorld_KeepsItsShareOfActiveAccounts(t *testing.T) {
 func TestWorld_IDsHaveTheirPlatformsFormAndAreFound(t *testing.T) {
 	t.Parallel()
 	w := &world.World{Seed: 3, Accounts: world.AccountsMax, Specs: specs()}
-	digits := map[string][2]int{"tencent": {8, 11}, "oceanengine": {16, 19}}
+	digits := func(n int64) int { return len(strconv.FormatInt(n, 10)) }
 	now := world.LastMoment.Unix() - 1
 	for _, p := range w.Specs {
 		last := int64(0)
 		for _, i := range []int{0, 1, 999, 250_000, w.Count(p) - 1} {
 			a := w.Account(p, i)
-			require.Len(t, fmt.Sprint(a.ID), digits[p.Name][0])
+			require.Equal(t, digits(p.AccountBase), digits(a.ID), p.Name)
 			require.Greater(t, a.ID, last, "accounts are numbered in the order of their ids")
 			last = a.ID
 			found, ok := w.Lookup(p, a.ID)
@@ -105,7 +106,7 @@ func TestWorld_IDsHaveTheirPlatformsFormAndAreFound(t *testing.T) {
 			objects := (&world.View{Now: now, Corrections: world.NewCorrections()}).Objects(&a)
 			before := int64(0)
 			for _, o := range objects {
-				require.Len(t, fmt.Sprint(o.ID), digits[p.Name][1])
+				require.Equal(t, digits(p.ObjectBase), digits(o.ID), p.Name)
 				require.Greater(t, o.ID, before, "objects come in the order of their ids")
 				before = o.ID
 			}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/sqldb"
 	"adsync/engine"
 	"adsync/simulator"
@@ -114,9 +116,13 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	t.Helper()
 	address := outsideWorld(t, 6)
 	var rules []map[string]any
-	for _, media := range engine.PlatformNames() {
-		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1,
-			"limit": limit})
+	for _, p := range engine.Platforms() {
+		of := limit
+		if slices.ContainsFunc(p.Limits(), func(r grant.Rule) bool { return r.Endpoint == "*" && !r.Each }) {
+			of *= 4 // All endpoints share it.
+		}
+		rules = append(rules, map[string]any{"media": p.Name(), "endpoint": "*", "scope": "app", "period_seconds": 1,
+			"limit": of})
 	}
 	require.NoError(t, control.Client{Address: address}.Post(t.Context(), "limits", map[string]any{"rules": rules}))
 	report, err := once(t, func(o *Options) {

@@ -12,15 +12,16 @@ var (
 	// See document 2639. Addresses are left out: they change with each call.
 	videos = objects{
 		endpoint: "v1/file/ad/video/list", key: "photo_id", textKey: true, named: "photo_name", size: videosPage,
-		since: "update_start_date", until: "update_end_date", deleted: videoDeleted, unlogged: []string{"url", "cover_url"},
+		since: "update_start_date", until: "update_end_date", deleted: videoDeleted, modified: "upload_time",
+		unlogged: []string{"url", "cover_url"},
 		fields: []column{
 			{"photo_name", text}, {"signature", text}, {"duration", number}, {"width", number}, {"height", number},
 			{"new_status", id}, {"source", id}, {"create_time", moment}, {"upload_time", moment},
 		},
 	}
-	// See document 2629.
+	// See document 2629. Images have no names.
 	images = objects{
-		endpoint: "v1/file/ad/image/list", key: "image_token", textKey: true, named: "image_token", size: imagesPage,
+		endpoint: "v1/file/ad/image/list", key: "image_token", textKey: true, size: imagesPage, modified: "create_time",
 		unlogged: []string{"url"},
 		fields: []column{
 			{"pic_id", id}, {"signature", text}, {"width", number}, {"height", number}, {"size", number}, {"format", id},

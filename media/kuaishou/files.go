@@ -32,7 +32,7 @@ const (
 // files describes the days that come as files. That a file is CSV, and for how long it is kept, is not documented.
 func (r report) files() *media.Files {
 	files := &media.Files{
-		PageDays: weekDays - 1, MaxDays: 31, Life: 24 * time.Hour, Interval: 30 * time.Second,
+		PageDays: weekDays - 1, MaxDays: 31, Life: 24 * time.Hour, Interval: time.Minute,
 		Create: r.createJob, Find: findJob, State: jobState, Open: openFile,
 		Columns: func(q media.ReportQuery) []string { return append(r.keys(), q.Fields(figures.Fields())...) },
 		Read:    media.EachRow(func(line *wire.Row) media.Row { return r.read(line, media.ReportQuery{}) }),
@@ -149,6 +149,9 @@ func jobState(ctx context.Context, api media.API, id string) (media.Job, error) 
 func openFile(ctx context.Context, api media.FileAPI, job media.Job) (io.ReadCloser, error) {
 	file, err := api.Open(ctx, downloadEndpoint, url.Values{"advertiser_id": {api.Account().ExternalID},
 		"task_id": {job.ID}})
+	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Bug {
+		return nil, media.ErrJobGone // The code for a file that is no longer kept is not documented.
+	}
 	if err != nil {
 		return nil, err
 	}

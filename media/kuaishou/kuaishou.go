@@ -5,8 +5,8 @@
 // that the platform makes have half a year; times are texts without a zone, in China's time; the list of accounts
 // reports its success with code 1.
 //
-// Program creatives, which the platform makes from a unit's package, are in reports, and not yet in a list. The package
-// is not in the list of platforms yet.
+// Program creatives, which the platform makes from a unit's package, have their own reports. A list returns them by
+// package.
 //
 // A unit is an ad group. Sources of facts are documents of the platform's developer site, by their number. The site's
 // pages on tokens, error codes and call limits have no text of their own: what depends on them is marked "not

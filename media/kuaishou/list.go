@@ -2,6 +2,7 @@ package kuaishou
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"adsync/base/day"
@@ -33,7 +34,7 @@ func (Platform) Lists() []media.List {
 	unitsShown := list("unit", "adgroup", units)
 	unitsShown.Shown = rawtable.Shown{Column: "status", Value: "20"} // valid
 	shows := list("creative", "creative", creatives)
-	shows.MapsAssets = true
+	shows.MapsAssets, shows.Variants, shows.Page = true, []string{custom, program}, creativePage
 	return []media.List{
 		list("campaign", "campaign", campaigns), unitsShown, shows,
 		list("image", rawtable.AssetImage, images), list("video", rawtable.AssetVideo, videos),
@@ -59,11 +60,13 @@ const (
 
 // objects is a list of one level.
 type objects struct {
-	endpoint, key, named, parent string
-	fields                       []column
-	textKey                      bool // the id may be any text
-	size                         int
-	filter                       map[string]any
+	// key is the field of the id, modified that of the last change, and named that of the name; "" where there is none.
+	endpoint, key, named, parent, modified string
+
+	fields  []column
+	textKey bool // the id may be any text
+	size    int
+	filter  map[string]any
 	// since and until are the fields that select objects by the day of their last change; "" if there are none.
 	since, until string
 	unlogged     []string
@@ -79,7 +82,7 @@ var (
 	campaigns = objects{
 		endpoint: "gw/dsp/campaign/list", key: "campaign_id", named: "campaign_name", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
-		unlogged: changes,
+		modified: "update_time", unlogged: changes,
 		fields: []column{
 			{"campaign_name", text}, {"campaign_type", id}, {"campaign_sub_type", id}, {"ad_type", id}, {"put_status", id},
 			{"status", id}, {"day_budget", li}, {"bid_type", id}, {"constraint_cpa", li}, {"cap_bid", li},
@@ -90,7 +93,7 @@ var (
 	units = objects{
 		endpoint: "gw/dsp/unit/list", key: "unit_id", named: "unit_name", parent: "campaign_id", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
-		unlogged: changes,
+		modified: "update_time", unlogged: changes,
 		fields: []column{
 			{"unit_name", text}, {"campaign_id", id}, {"unit_type", id}, {"bid_type", id}, {"bid", li}, {"cpa_bid", li},
 			{"ocpx_action_type", id}, {"deep_conversion_type", id}, {"deep_conversion_bid", li}, {"day_budget", li},
@@ -101,8 +104,8 @@ var (
 	creatives = objects{
 		endpoint: "gw/dsp/creative/list", key: "creative_id", named: "creative_name", parent: "unit_id", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
-		unlogged: changes,
-		assets:   shownAssets,
+		modified: "update_time", unlogged: changes,
+		assets: shownAssets,
 		fields: []column{
 			{"creative_name", text}, {"unit_id", id}, {"campaign_id", id}, {"creative_material_type", id}, {"photo_id", id},
 			{"image_token", text}, {"put_status", id}, {"status", id}, {"review_detail", text}, {"create_time", moment},
@@ -143,15 +146,23 @@ func (l objects) columns() (columns []rawtable.Column) {
 }
 
 func (l objects) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	return l.fetch(ctx, api, q, page, media.EachRow(l.read))
+}
+
+func (l objects) fetch(ctx context.Context, api media.API, q media.ListQuery, page string,
+	add func(*media.Page, json.RawMessage)) (media.Page, error) {
 	body := of(api, l.filter)
 	if !q.Since.IsZero() && l.since != "" {
 		body[l.since], body[l.until] = day.Of(q.Since, china).String(), day.Of(q.Until, china).String()
 	}
-	return rowsOf(l.endpoint, l.size).PostPage(ctx, api, page, body, media.EachRow(l.read))
+	return rowsOf(l.endpoint, l.size).PostPage(ctx, api, page, body, add)
 }
 
 func (l objects) read(r *wire.Row) media.Row {
-	row := media.Row{Object: l.keyOf(r), Name: wire.Cut(r.Text(l.named)), Modified: r.Time("update_time", readTime)}
+	row := media.Row{Object: l.keyOf(r)}
+	if l.named != "" {
+		row.Name = wire.Cut(r.Text(l.named))
+	}
 	if l.deleted != nil {
 		row.Deleted = l.deleted(r)
 	}
@@ -159,22 +170,31 @@ func (l objects) read(r *wire.Row) media.Row {
 		row.Assets, row.MoreAssets = l.assets(r)
 	}
 	for _, f := range l.fields {
-		switch f.kind {
-		case text:
-			row.Raw = append(row.Raw, wire.Text(r.Text(f.name)))
-		case id:
-			row.Raw = append(row.Raw, wire.Text(string(r.TextID(f.name))))
-		case number:
-			row.Raw = append(row.Raw, r.Int(f.name).Column())
-		case li:
-			row.Raw = append(row.Raw, r.Money(f.name, wire.Li))
-		case moment:
-			row.Raw = append(row.Raw, sqldb.At(r.Time(f.name, readTime)))
-		case millis:
-			row.Raw = append(row.Raw, sqldb.At(readMillis(r, f.name)))
+		value := f.value(r, f.name)
+		row.Raw = append(row.Raw, value)
+		if at, ok := value.(sqldb.Time); ok && f.name == l.modified {
+			row.Modified = at.Time
 		}
 	}
 	return row
+}
+
+// value returns the column's value from a field of a row.
+func (c column) value(r *wire.Row, field string) any {
+	switch c.kind {
+	case id:
+		return wire.Text(string(r.TextID(field)))
+	case number:
+		return r.Int(field).Column()
+	case li:
+		return r.Money(field, wire.Li)
+	case moment:
+		return sqldb.At(r.Time(field, readTime))
+	case millis:
+		return sqldb.At(readMillis(r, field))
+	default:
+		return wire.Text(r.Text(field))
+	}
 }
 
 // readMillis returns a time from Unix milliseconds; the zero time when it is not set.

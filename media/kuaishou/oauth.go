@@ -40,6 +40,14 @@ func (Platform) CodeParameter() string { return "auth_code" }
 func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
 	_ string) (media.Authorisation, error) {
 	data, err := p.askTokens(ctx, transport, "oauth2/authorize/access_token", app, "auth_code", code)
+	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Auth {
+		e.Class, e.Expired = media.Invalid, false
+		if isOfApp(e) {
+			e.Message += ": write the app again"
+		} else {
+			e.Message += ": authorise again, a code works once and for 10 minutes"
+		}
+	}
 	if err != nil {
 		return media.Authorisation{}, err
 	}
@@ -54,6 +62,7 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 	if e, ok := errors.AsType[*media.Error](err); ok {
 		e.Message += ": the platform returned tokens but not their login: authorise again"
 	}
+	a.Name = "advertiser " + a.Login
 	return a, err
 }
 
@@ -92,16 +101,20 @@ func (p Platform) Refresh(ctx context.Context, transport media.Transport, app me
 	data, err := p.askTokens(ctx, transport, "oauth2/authorize/refresh_token", app, "refresh_token",
 		secret.NewText(refreshToken))
 	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Auth {
-		// One group of codes has the refusals of the refresh token and of the app. Only the text tells them apart: a wrong
-		// app must not end the login.
-		if e.Expired = false; strings.Contains(e.Message, "secret") || strings.Contains(e.Message, "app_id") {
-			e.Class = media.Invalid
+		if e.Expired = false; isOfApp(e) {
+			e.Class = media.Invalid // A wrong app must not end the login.
 		}
 	}
 	if err != nil {
 		return media.Tokens{}, err
 	}
 	return readTokens(data)
+}
+
+// isOfApp reports whether the app is refused. One group of codes has the refusals of codes, tokens and apps: only the
+// text tells them apart.
+func isOfApp(e *media.Error) bool {
+	return strings.Contains(e.Message, "secret") || strings.Contains(e.Message, "app_id")
 }
 
 // askTokens calls an endpoint for tokens, with the app's secret and with the code or token to exchange.

@@ -43,7 +43,9 @@ func testOperations(t *testing.T, h *harness) {
 			row.Operation.At = row.Operation.At.In(time.UTC)
 			got = append(got, Operation{ID: row.Object, Operation: *row.Operation})
 		}
-		require.ElementsMatch(t, h.server.Operations(t, account, from, to), got, "the log of account %s", account)
+		if h.server.Operations != nil {
+			require.ElementsMatch(t, h.server.Operations(t, account, from, to), got, "the log of account %s", account)
+		}
 		entries += len(got)
 	}
 	require.Positive(t, entries)

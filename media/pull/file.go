@@ -22,6 +22,8 @@ const (
 	createTime = 2 * time.Minute
 	// takenWait is how long a delivery waits while another one of the same subtask works on the jobs.
 	takenWait = 5 * time.Second
+	// firstLook is when a new job is looked at for the first time.
+	firstLook = 5 * time.Second
 	// piecesMax is how many files one pull may be split into.
 	piecesMax = 1_000
 )
@@ -282,9 +284,11 @@ func (f *filing) create(ctx context.Context, i int) error {
 	return f.making(f.pull.Pieces[i])
 }
 
-// making makes the subtask wait for a file, at no attempt and without a slot.
+// making makes the subtask wait for a file, at no attempt and without a slot. A file may be there within seconds: the
+// time between two looks is as long as the job is old, within limits.
 func (f *filing) making(piece filePiece) error {
-	return &media.DeferError{After: f.report.Files.Interval,
+	age := f.Clock.Now().Sub(piece.CreatedAt)
+	return &media.DeferError{After: min(max(age, firstLook), f.report.Files.Interval),
 		Reason: fmt.Sprintf("%s makes the file of job %s", f.platform.Name(), piece.ID)}
 }
 

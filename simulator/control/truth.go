@@ -335,6 +335,10 @@ func truthCreativeOf(a *world.Account, c *world.ListedCreative) TruthCreative {
 		x.Kind = "text"
 		return x
 	}
+	if c.Ad.Packed { // Its package does not say which files it shows, and no longer has it when it was removed.
+		x.Unlisted = c.IsUnlisted()
+		return x
+	}
 	for _, use := range c.Assets(a) {
 		x.Assets = append(x.Assets, truthUse{Kind: use.Kind.String(), ID: use.ID, Signature: use.Signature})
 	}

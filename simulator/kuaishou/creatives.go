@@ -2,7 +2,6 @@ package kuaishou
 
 import (
 	"slices"
-	"strconv"
 
 	"adsync/simulator/platform"
 	"adsync/simulator/world"
@@ -82,32 +81,29 @@ type pack struct {
 	c        *platform.Call
 	account  *world.Account
 	ad       *world.Ad
+	name     string
 	status   world.Status
 	modified int64
 	shown    []world.ListedCreative // without deleted ones
 }
 
-func (x *pack) name() string { return "程序化创意_" + strconv.FormatInt(x.ad.ID, 10) }
-
 // packagesOf lists the account's packages in order of their unit. A package is deleted with its unit.
 func packagesOf(c *platform.Call, a *world.Account) (list []pack) {
-	a.Ads(c.Now, true, func(x world.Ad) {
-		if !x.Packed {
-			return
+	for _, x := range a.Creatives(c.Now) {
+		if !x.Ad.Packed {
+			continue
 		}
-		p := pack{c: c, account: a, ad: &x, modified: x.Created}
-		x.EachCreative(a, c.Now, func(one world.Creative) {
-			o := one.At(c.Now)
-			p.modified = max(p.modified, o.Modified)
-			if !o.IsUnlisted() {
-				p.shown = append(p.shown, o)
+		if len(list) == 0 || list[len(list)-1].ad.ID != x.Ad.ID {
+			p := pack{c: c, account: a, ad: x.Ad, name: x.Name, modified: x.Modified}
+			if x.Ad.Deleted <= c.Now {
+				p.status = world.StatusDeleted
 			}
-		})
-		if x.Deleted <= c.Now {
-			p.status, p.modified = world.StatusDeleted, x.Deleted
+			list = append(list, p)
 		}
-		list = append(list, p)
-	})
+		if p := &list[len(list)-1]; !x.IsUnlisted() {
+			p.shown = append(p.shown, x)
+		}
+	}
 	return list
 }
 
@@ -137,7 +133,7 @@ func photosOf(kind int64) func(o creative) string {
 // packageFields are fields of document 2583.
 var packageFields = []platform.Field[*pack]{
 	field("unit_id", func(w *platform.Writer, x *pack) { w.Number(x.ad.ID) }),
-	field("package_name", func(w *platform.Writer, x *pack) { w.Text(x.name()) }),
+	field("package_name", func(w *platform.Writer, x *pack) { w.Text(x.name) }),
 	field("creatives", func(w *platform.Writer, x *pack) {
 		w.Open('[')
 		for i := range x.shown {
@@ -163,7 +159,7 @@ var packageFields = []platform.Field[*pack]{
 func (k *kuaishou) packages(c *platform.Call, a *world.Account, p *platform.Params) *platform.Failure {
 	fits, at := listOf(p, packageLister)
 	list := slices.DeleteFunc(packagesOf(c, a), func(x pack) bool {
-		return !fits(&listed{id: x.ad.ID, unit: x.ad.ID, name: x.name(), status: x.status, created: x.ad.Created,
+		return !fits(&listed{id: x.ad.ID, unit: x.ad.ID, name: x.name, status: x.status, created: x.ad.Created,
 			modified: x.modified})
 	})
 	writePage(k, c, at, list, func(w *platform.Writer, x *pack) { platform.WriteFields(c, w, packageFields, x, false) })

@@ -77,12 +77,14 @@ func spec() *world.Spec {
 		Hosts:         []string{"ad.e.kuaishou.com", "developers.e.kuaishou.com"},
 		AuthorisePath: "/tools/authorize", AppParam: "app_id", CodeParam: "auth_code",
 		AccountParam: "advertiser_id", JSONBody: true, ObjectKind: "unit", HasProjects: true, VideosOnly: true,
+		ChinaOnly:   true,
 		AccountName: func(a *world.Account) string { return a.Name() },
 		User: func(w *world.World, l *world.Login) (int64, string) {
 			a := w.Account(l.Platform, l.First)
 			return a.ID, a.Name()
 		},
-		Packs: func(key world.Key) bool { return key.Sub(90).Chance(35) },
+		Packs:    func(key world.Key) bool { return key.Sub(90).Chance(35) },
+		PackName: func(unit int64) string { return "程序化创意_" + strconv.FormatInt(unit, 10) },
 		Metrics: []world.Metric{
 			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations,
 			world.Conversions, world.FirstPays, world.Pays, world.PayAmount, world.PayAmountD1, world.PayAmountD3,

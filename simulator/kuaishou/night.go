@@ -14,7 +14,7 @@ const createTask = "v1/async_task/create"
 func (k *kuaishou) Night() night.Platform {
 	return night.Platform{
 		Media: k.about.Name, HourlyReports: "v1/report/unit_report", DailyReports: "v1/report/unit_report",
-		Ads: "kuaishou_unit", Modified: "update_time",
+		OldReports: "v1/async_task/download", Ads: "kuaishou_unit", Modified: "update_time",
 		Events: []night.Event{
 			{
 				At: night.LookBack, Name: "asynchronous report failed", What: "created again under another name",

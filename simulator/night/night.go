@@ -26,6 +26,8 @@ type Platform struct {
 	// HourlyReports is the endpoint of the reports that keep accounts fresh, DailyReports the endpoint of the reports of
 	// days.
 	HourlyReports, DailyReports string
+	// OldReports is the endpoint of the reports of days before the last week; "" is DailyReports.
+	OldReports string
 	// Ads is adsync's table of the platform's ads, and Modified its column with the time of an ad's last edit.
 	Ads, Modified string
 	// KeepsTokens is set where access tokens have no end and no refresh: none dies in the night.

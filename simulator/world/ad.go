@@ -30,6 +30,7 @@ type Ad struct {
 	creatives int
 	// Packed means that its creatives are one package: none of them is paused alone.
 	Packed   bool
+	packName string
 	Traps    *trap.Switches
 	inherits string // the name of a deleted ad that it starts with; "" is a new name
 }
@@ -124,7 +125,9 @@ func (s series) ad(generation int) Ad {
 		creatives: a.creativesEach,
 		Traps:     a.traps,
 	}
-	x.Packed = p.Packs != nil && p.Packs(k)
+	if x.Packed = p.Packs != nil && p.Packs(k); x.Packed {
+		x.packName = p.PackName(x.ID)
+	}
 	if generation > 0 && x.Falls(trap.NameReused) {
 		before := s.ad(generation - 1)
 		x.inherits = before.At(before.Deleted).Name

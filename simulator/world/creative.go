@@ -106,7 +106,7 @@ type ListedCreative struct {
 func (c *ListedCreative) Assets(a *Account) []Asset { return c.AssetsOf(a, c.Swaps) }
 
 // IsUnlisted reports whether the creative was deleted while its ad still exists. A platform without separate
-// creatives then no longer lists it.
+// creatives, and the list of a package, then no longer have it.
 func (c *ListedCreative) IsUnlisted() bool {
 	return c.Status == StatusDeleted && c.Deleted < c.Ad.Deleted
 }
@@ -183,13 +183,32 @@ func (a *Account) CreativeFloor() int64 {
 	return a.Platform.CreativeBase + int64(a.Index)*slotsMax*GenerationsMax*creativesMax - 1
 }
 
-// Creatives lists the creatives in an account's configuration, including deleted ones, in order of id.
+// Creatives lists the creatives in an account's configuration, including deleted ones, in order of id. Those of a
+// package have its name and times.
 func (a *Account) Creatives(now int64) []ListedCreative {
 	var list []ListedCreative
 	a.Ads(now, true, func(x Ad) {
+		before := len(list)
 		x.EachCreative(a, now, func(c Creative) { list = append(list, c.At(now)) })
+		if x.Packed {
+			x.pack(list[before:], now)
+		}
 	})
 	return list
+}
+
+// pack gives the creatives of a package its name and times. The package changes with each of them and ends with its ad.
+func (x *Ad) pack(list []ListedCreative, now int64) {
+	changed := x.Created
+	for i := range list {
+		changed = max(changed, list[i].Modified)
+	}
+	if x.Deleted <= now {
+		changed = x.Deleted
+	}
+	for i := range list {
+		list[i].Name, list[i].Created, list[i].Modified = x.packName, x.Created, changed
+	}
 }
 
 // player is a creative that has a share of an ad's figures on a day.

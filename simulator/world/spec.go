@@ -29,6 +29,7 @@ type Spec struct {
 	Unbudgeted        bool                  // ads have no budget
 	ChinaOnly         bool                  // all accounts are in CNY, and their days are China's
 	Packs             func(k Key) bool      // whether the creatives of the ad with a key are one package; nil is never
+	PackName          func(ad int64) string // the name of the package of the ad with an id
 	AccountName       func(*Account) string // the displayed name of an account
 	// the user of a login, which it returns after the consent
 	User func(w *World, l *Login) (id int64, name string)

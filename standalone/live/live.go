@@ -4,6 +4,7 @@ package live
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -251,9 +252,11 @@ func (r *run) find(ctx context.Context) (found media.FoundAccount, reached strin
 			return nil
 		})
 	})
-	if _, ok := errors.AsType[*media.Error](err); ok || errors.Is(err, errListed) {
+	// A copied token has no app: a list whose calls the app signs cannot be read.
+	if _, ok := errors.AsType[*media.Error](err); ok || errors.Is(err, errListed) || errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
+	reached = "; check the id that --account has"
 	if len(ids) > 0 {
 		const shown = 5
 		reached = "; the token reaches " + strings.Join(ids[:min(len(ids), shown)], ", ")

@@ -351,7 +351,16 @@ func rebound(media string) Event {
 // hole is a day of an account that our tables lose, together with its coverage. The look-backs have already pulled it
 // and will not pull it again.
 func hole(media string, ago int) Event {
+	var filled metFunc
 	return Event{Name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
+		after: func(ctx context.Context, p *Story) error {
+			// A day that comes as a file may take longer than the patience with other work.
+			return await(ctx, fillMax, "the day that "+media+" lost is not filled", func() (bool, error) {
+				p.stack.Runs.Plan.Wake()
+				n, err := filled(ctx)
+				return n > 0, err
+			})
+		},
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			s := p.store
 			_, id, err := p.first(ctx, media)
@@ -367,9 +376,13 @@ func hole(media string, ago int) Event {
 					return nil, err
 				}
 			}
-			return counted(s.Data, "SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost), nil
+			filled = counted(s.Data, "SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost)
+			return filled, nil
 		}}
 }
+
+// fillMax is how long the fill of a lost day may take.
+const fillMax = 2 * time.Minute
 
 // metricRetired is a figure that a platform's reports no longer know.
 func metricRetired(media, field string) Event {

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -46,8 +47,9 @@ func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 		return older, err
 	}
 	fault, err := p.addFault(ctx, map[string]any{
-		"kind": "latency", "ms": heldUp.Milliseconds(), "media": media, "endpoint": platform.DailyReports, "account": account,
-		"count": 1,
+		"kind": "latency", "ms": heldUp.Milliseconds(), "media": media,
+		"endpoint": cmp.Or(platform.OldReports, platform.DailyReports),
+		"account":  account, "count": 1,
 	})
 	if err != nil {
 		return older, err

@@ -1,6 +1,9 @@
 package verify
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // This file defines what the tables of Bilibili must hold, from public clients and guides of its Marketing API.
 
@@ -104,4 +107,5 @@ var biliMoney = moneySpec{
 			{key: "total", columns: flowColumns(all)},
 		},
 	},
+	toldAfter: 8 * time.Hour,
 }

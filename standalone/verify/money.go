@@ -46,7 +46,12 @@ type moneyTable struct {
 	publicNames []string
 }
 
-type moneySpec struct{ balance, daily moneyTable }
+// moneySpec is what a platform reports of its accounts' money.
+type moneySpec struct {
+	balance, daily moneyTable
+	// toldAfter is how long after its end a day's cash flow is reported.
+	toldAfter time.Duration
+}
 
 type amount func(truthRow) int64
 
@@ -98,9 +103,6 @@ var (
 	flowNames    = []string{"deposit", "paid", "transfer_in", "transfer_out", "balance"}
 )
 
-// toldAfter is how long after its end a platform reports a day's cash flow.
-const toldAfter = 8 * time.Hour
-
 // moneyKey is a row of a table of money; balances have the one day day.Epoch.
 type moneyKey struct {
 	day day.Day
@@ -118,7 +120,7 @@ func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
 	if w.money.daily.raw == "" {
 		return nil // The platform reports no cash flow.
 	}
-	last := a.today(v.PlannedAt.Add(-toldAfter)).Add(-1)
+	last := a.today(v.PlannedAt.Add(-w.money.toldAfter)).Add(-1)
 	days, left, err := v.pulledDays(ctx, "fund_daily", accountLevel, a.id, last, dailyDays)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package verify
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // This file defines what the tables of Ocean Engine must hold, from the platform's documents.
@@ -17,7 +18,7 @@ var oceanEngine = world{
 		{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign",
 			modified: "promotion_modify_time", status: "status_first"},
 		{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial, level: creativeLevel,
-			above: "adgroup", nameless: true},
+			above: "adgroup", nameless: true, idNamesParent: true},
 		{table: "oceanengine_image", kind: "image", columns: oceanAsset},
 		{table: "oceanengine_video", kind: "video", columns: oceanAsset},
 	},
@@ -115,4 +116,5 @@ var oceanMoney = moneySpec{
 			{key: "total", columns: flowColumns(all)},
 		},
 	},
+	toldAfter: 8 * time.Hour,
 }

@@ -4,4 +4,5 @@ package verify
 var worlds = []world{
 	tencent,
 	oceanEngine,
+	kuaishou,
 }

@@ -334,6 +334,7 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 			o, ok := have[r.Object]
 			delete(have, r.Object)
 			v.wide.objects[object{w.level, r.Object}] = r
+			v.wide.unseen[object{w.level, r.Object}] = r.Unlisted && !ok && !w.idNamesParent
 			if r.Unlisted && (!ok || o.deleted) {
 				return nil // whether adsync ever pulled it depends on the time of the pull
 			}

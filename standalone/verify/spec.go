@@ -83,8 +83,8 @@ type objects struct {
 	columns     []rawColumn
 	// level is the name of the objects' level in wide_daily, above that of their parents'; "" where there is none.
 	level, above string
-	// nameless means that the platform's objects have no names.
-	nameless bool
+	// nameless means that the platform's objects have no names, idNamesParent that their ids hold those of their parents.
+	nameless, idNamesParent bool
 	// modified is the column with the time by which changes are pulled, status one that may change without it; "" where
 	// changes are not pulled so.
 	modified, status string

@@ -1,6 +1,9 @@
 package verify
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // This file defines what the tables of Tencent Ads must hold, from the platform's documents.
 
@@ -113,4 +116,5 @@ var tencentMoney = moneySpec{
 		raw: "tencent_fund_daily", rows: tencentRows(tencentFlow), publicTable: "fund_daily", publicNames: flowNames,
 		public: tencentPublic(flowColumns),
 	},
+	toldAfter: 8 * time.Hour,
 }

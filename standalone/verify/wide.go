@@ -13,12 +13,14 @@ import (
 // wideTruth gathers the parts of an account's rows of wide_daily while its other tables are compared.
 type wideTruth struct {
 	objects map[object]truthRow
+	unseen  map[object]bool // those that no list has any longer and that adsync never saw: only their ids are known
 	figures map[wideKey]truthRow
 	left    map[levelDay]bool // days left out of the reports are left out here
 }
 
 func newWideTruth() *wideTruth {
-	return &wideTruth{objects: map[object]truthRow{}, figures: map[wideKey]truthRow{}, left: map[levelDay]bool{}}
+	return &wideTruth{objects: map[object]truthRow{}, unseen: map[object]bool{}, figures: map[wideKey]truthRow{},
+		left: map[levelDay]bool{}}
 }
 
 type levelDay struct {
@@ -154,6 +156,9 @@ func (t *wideTruth) chain(w world, level, id string) []object {
 	var all []object
 	for level != "" && level != "account" && id != "" {
 		all = append(all, object{level, id})
+		if t.unseen[object{level, id}] {
+			break
+		}
 		above := ""
 		for _, o := range w.objects {
 			if o.level == level {
@@ -165,12 +170,11 @@ func (t *wideTruth) chain(w world, level, id string) []object {
 	return all
 }
 
-// name sets the ids and names that a row must have. An object that no list shows any longer has only its id, which
-// names its parent.
+// name sets the ids and names that a row must have.
 func (t *wideTruth) name(w world, k wideKey, want map[string]string) {
 	for _, o := range t.chain(w, k.level, k.object) {
 		want[o.level+"_id"] = o.id
-		if !nameless(w, o.level) {
+		if !nameless(w, o.level) && !t.unseen[o] {
 			want[o.level+"_name"] = t.objects[o].Name
 		}
 	}

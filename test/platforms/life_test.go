@@ -34,12 +34,10 @@ type life struct {
 
 func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *life {
 	t.Helper()
-	address, err := url.Parse(server.BaseURL)
-	require.NoError(t, err)
 	l := &life{
 		Process: simclient.Start(t, platform, server), t: t, platform: platform,
 		at:    time.Date(2026, 11, 21, 15, 34, 56, 0, simclient.Zone),
-		world: simclient.World{Media: platform.Name(), Address: address.Scheme + "://" + address.Host},
+		world: simclient.Of(t, platform.Name(), server),
 	}
 	l.pass(0)
 	l.run(account.Handler(account.Options{Platform: platform, Caller: l.Client, Store: l.Store,
@@ -163,10 +161,12 @@ func TestProbe_AnAccountThatSpendsAgainIsActiveAtTheNextRun(t *testing.T) {
 
 		// An account with ads begins to spend a moment after a run: the longest wait.
 		woken, id := "", int64(0)
+		most := 0 // ads: the more an account has, the sooner one of them spends
 		for of, externalID := range sleeping {
-			if len(l.world.Truth(t, url.Values{"kind": {l.world.AdKind()}, "account": {externalID}})) > 0 &&
-				(woken == "" || externalID < woken) {
-				woken, id = externalID, of
+			ads := slices.DeleteFunc(l.world.Truth(t, url.Values{"kind": {l.world.AdKind()}, "account": {externalID}}),
+				func(ad simclient.Fact) bool { return ad.Deleted })
+			if len(ads) > most || len(ads) == most && externalID < woken {
+				woken, id, most = externalID, of, len(ads)
 			}
 		}
 		l.world.Order(t, "accounts", map[string]any{"media": platform.Name(), "account": woken, "wake": true})
@@ -215,7 +215,7 @@ func TestParking_AClosedAccountIsNotPulledUntilItOpens(t *testing.T) {
 		require.Equal(t, 2, result.Calls, "the pull's call, and one that confirms it")
 		row, err := l.Store.Account(t.Context(), id)
 		require.NoError(t, err)
-		require.Regexp(t, "^(frozen|revoked): invalid error (32211|40002)", row.Parked)
+		require.Regexp(t, `^(frozen|revoked): invalid error \d+`, row.Parked)
 		scope, err := l.Store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, 0, 1000)
 		require.NoError(t, err)
 		require.Len(t, scope, before-1)

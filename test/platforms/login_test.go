@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,9 +87,7 @@ func TestKeeper_ParksALoginWhosePairIsRevoked(t *testing.T) {
 		t.Helper()
 		p := simclient.Start(t, platform, server)
 		require.NoError(t, p.AnyCall(t, platform))
-		u, err := url.Parse(server.BaseURL)
-		require.NoError(t, err)
-		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
+		w := simclient.Of(t, platform.Name(), server)
 		w.Order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
 		for range 5 {
 			err := p.AnyCall(t, platform)

@@ -42,16 +42,13 @@ func newAuthoriser(t *testing.T, platform media.Platform, server *mediatest.Serv
 	p := simclient.Start(t, platform, server)
 	require.NoError(t, p.AnyCall(t, platform)) // The clock learns the platform's time.
 	a := &authoriser{Process: p, t: t, log: &bytes.Buffer{}, secrets: []string{server.App.Secret.Reveal()}}
-	u, err := url.Parse(server.BaseURL)
-	require.NoError(t, err)
-	page := u.Scheme + "://" + u.Host
 	var credentials map[string]struct {
 		AuthorisePath string `json:"authorise_url_path"`
 	}
-	w := simclient.World{Media: platform.Name(), Address: page}
+	w := simclient.Of(t, platform.Name(), server)
 	require.NoError(t, json.Unmarshal(w.Get(t, "credentials", nil), &credentials))
 	a.Flow = oauth.New(oauth.Options{
-		Platform: platform.(media.Authoriser), Page: page + credentials[platform.Name()].AuthorisePath,
+		Platform: platform.(media.Authoriser), Page: w.Address + credentials[platform.Name()].AuthorisePath,
 		Transport: p.Keeper.Transport,
 		Caller:    p.Client, Keeper: p.Keeper, Store: p.Store, Box: p.Keeper.Box, Clock: p.Keeper.Clock,
 		Logger: slog.New(slog.NewJSONHandler(a.log, nil)),
@@ -202,9 +199,7 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 		first, err := a.Complete(t.Context(), state, code)
 		require.NoError(t, err)
 		require.NoError(t, a.Store.SetChoose(t.Context(), first.LoginID, false))
-		u, err := url.Parse(server.BaseURL)
-		require.NoError(t, err)
-		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
+		w := simclient.Of(t, platform.Name(), server)
 		w.Order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
 		_, err = platform.Reports()[0].Page(t.Context(),
 			a.Client.For(a.first(first.LoginID)), media.ReportQuery{From: server.Today, To: server.Today}, "")
@@ -303,9 +298,7 @@ func TestOAuth_RefusalsNameTheFix(t *testing.T) {
 
 		// A code that is too old for the platform.
 		state, code := a.agree()
-		u, err := url.Parse(server.BaseURL)
-		require.NoError(t, err)
-		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
+		w := simclient.Of(t, platform.Name(), server)
 		w.Order(t, "clock",
 			map[string]any{"now": server.Today.Start(simclient.Zone).Add(23 * time.Hour).Format(time.RFC3339)})
 		a.refused(oauth.Refused, "authorise again, a code", state, code)

