@@ -142,7 +142,7 @@ func TestFiles_AreOpened(t *testing.T) {
 	t.Parallel()
 	open, job := filesOf(t, "report_daily", "account").Open, media.Job{ID: "1230104", State: media.JobDone}
 	s := &server{t: t, files: []string{"stat_date,charge\r\n2026-09-01,76.00\r\n", refusal(410000, "busy"),
-		envelope(`{}`), refusal(402002, "expired")}}
+		envelope(`{}`), refusal(402002, "expired"), refusal(410004, "the file is over")}}
 	file, err := open(t.Context(), s, job)
 	require.NoError(t, err)
 	text, err := io.ReadAll(file)
@@ -154,6 +154,8 @@ func TestFiles_AreOpened(t *testing.T) {
 		_, err = open(t.Context(), s, job)
 		requireClass(t, class, err)
 	}
+	_, err = open(t.Context(), s, job)
+	require.ErrorIs(t, err, media.ErrJobGone)
 }
 
 func TestFiles_HaveTheColumnsOfTheReport(t *testing.T) {

@@ -114,8 +114,8 @@ func TestOperations_NameWhoChangedWhat(t *testing.T) {
 		require.Equal(t, map[bool]string{true: "", false: "2165304"}[level == "account"], o.Object, target)
 		require.Nil(t, o.Fields)
 	}
-	for role, by := range map[string]string{"1": "advertiser", "3": "system", "5": "marketing API", "10": "10",
-		"null": ""} {
+	for role, by := range map[string]string{"1": "advertiser", "2": "agency", "3": "system", "4": "administrator",
+		"5": "marketing API", "10": "10", "null": ""} {
 		require.Equal(t, by, entry(`"role_type":`+role).By, role)
 	}
 	for kind, want := range map[string]string{"1": "new", "2": "change", "3": "3", "null": ""} {

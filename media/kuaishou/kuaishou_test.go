@@ -320,15 +320,16 @@ func TestExchange_Refused(t *testing.T) {
 		class   media.Class
 		answers []string
 	}{
-		"a wrong request":             {media.Bug, []string{refusal(401000, "bad")}},
-		"busy":                        {media.Transient, []string{refusal(400003, "busy")}},
-		"no pair":                     {media.Transient, []string{envelope(`{"access_token":"tok-a"}`)}},
-		"no tokens":                   {media.Transient, []string{envelope(`null`)}},
-		"not an object":               {media.Transient, []string{envelope(`[5]`)}},
-		"no accounts":                 {media.Transient, []string{onlyPair, envelope(`{"details":[]}`)}},
-		"a broken list":               {media.Transient, []string{onlyPair, envelope(`{"details":5}`)}},
-		"an account without a number": {media.Transient, []string{onlyPair, envelope(`{"details":["x"]}`)}},
-		"a refused list":              {media.Invalid, []string{onlyPair, refusal(402007, "tok-a has no s3cr3t")}},
+		"a code that is used or a wrong app": {media.Invalid, []string{refusal(402004, "auth_code tok-c is used")}},
+		"a wrong request":                    {media.Bug, []string{refusal(401000, "bad")}},
+		"busy":                               {media.Transient, []string{refusal(400003, "busy")}},
+		"no pair":                            {media.Transient, []string{envelope(`{"access_token":"tok-a"}`)}},
+		"no tokens":                          {media.Transient, []string{envelope(`null`)}},
+		"not an object":                      {media.Transient, []string{envelope(`[5]`)}},
+		"no accounts":                        {media.Transient, []string{onlyPair, envelope(`{"details":[]}`)}},
+		"a broken list":                      {media.Transient, []string{onlyPair, envelope(`{"details":5}`)}},
+		"an account without a number":        {media.Transient, []string{onlyPair, envelope(`{"details":["x"]}`)}},
+		"a refused list":                     {media.Invalid, []string{onlyPair, refusal(402007, "tok-a has no s3cr3t")}},
 	} {
 		_, x, err := exchange(t, c.answers...)
 		require.Equal(t, c.class, failure(t, err).Class, "%s: %v", name, err)
@@ -357,16 +358,16 @@ func TestRefresh_ReplacesBothTokens(t *testing.T) {
 	require.Equal(t, tokens(), got)
 	for answer, class := range map[string]media.Class{
 		// Only a person can replace a refresh token that is refused. A wrong app is not the login's fault.
-		refusal(402005, "refresh token is over"):          media.Auth,
-		refusal(402003, "app_id or secret is unknown"):    media.Invalid,
-		refusal(402003, "wrong secret"):                   media.Invalid,
-		refusal(410000, "busy"):                           media.Transient,
-		refusal(401000, "bad"):                            media.Bug,
-		refusal(400001, "api freq out of limit"):          media.Quota,
-		envelope(`{"access_token":"tok-a"}`):              media.Transient,
-		envelope(`{"refresh_token":"tok-r"}`):             media.Transient,
-		envelope(`{"access_token":5,"refresh_token":{}}`): media.Transient,
-		envelope(`null`):                                  media.Transient, `busy`: media.Transient,
+		refusal(402005, "refresh token 5991a7e2a6c7933b93 is over"): media.Auth,
+		refusal(402003, "app_id or secret is unknown"):              media.Invalid,
+		refusal(402003, "wrong secret"):                             media.Invalid,
+		refusal(410000, "busy"):                                     media.Transient,
+		refusal(401000, "bad"):                                      media.Bug,
+		refusal(400001, "api freq out of limit"):                    media.Quota,
+		envelope(`{"access_token":"tok-a"}`):                        media.Transient,
+		envelope(`{"refresh_token":"tok-r"}`):                       media.Transient,
+		envelope(`{"access_token":5,"refresh_token":{}}`):           media.Transient,
+		envelope(`null`):                                            media.Transient, `busy`: media.Transient,
 	} {
 		_, _, err := refresh(answer)
 		require.Equal(t, class, failure(t, err).Class, "%s: %v", answer, err)

@@ -3,7 +3,7 @@ package kuaishou
 import (
 	"context"
 	"encoding/json"
-	"time"
+	"strconv"
 
 	"adsync/base/day"
 	"adsync/base/rawtable"
@@ -51,7 +51,8 @@ type kind int
 
 const (
 	text   kind = iota
-	id          // of another object, or a code: kept as text
+	id          // of another object: kept as text
+	code        // a number that stands for something, 0 too: kept as text
 	number      // a count
 	li          // money
 	moment      // a time
@@ -63,10 +64,10 @@ type objects struct {
 	// key is the field of the id, modified that of the last change, and named that of the name; "" where there is none.
 	endpoint, key, named, parent, modified string
 
-	fields  []column
-	textKey bool // the id may be any text
-	size    int
-	filter  map[string]any
+	id     func(r *wire.Row, key string) string // reads the id
+	fields []column
+	size   int
+	filter map[string]any
 	// since and until are the fields that select objects by the day of their last change; "" if there are none.
 	since, until string
 	unlogged     []string
@@ -80,35 +81,38 @@ var changes = []string{"update_time"}
 var (
 	// See document 2568.
 	campaigns = objects{
-		endpoint: "gw/dsp/campaign/list", key: "campaign_id", named: "campaign_name", size: listPage,
+		endpoint: "gw/dsp/campaign/list", key: "campaign_id", id: (*wire.Row).KeyNumber,
+		named: "campaign_name", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
 		modified: "update_time", unlogged: changes,
 		fields: []column{
-			{"campaign_name", text}, {"campaign_type", id}, {"campaign_sub_type", id}, {"ad_type", id}, {"put_status", id},
-			{"status", id}, {"day_budget", li}, {"bid_type", id}, {"constraint_cpa", li}, {"cap_bid", li},
-			{"create_time", moment}, {"update_time", moment},
+			{"campaign_name", text}, {"campaign_type", code}, {"campaign_sub_type", code}, {"ad_type", code},
+			{"put_status", code}, {"status", code}, {"day_budget", li}, {"bid_type", code}, {"constraint_cpa", li},
+			{"cap_bid", li}, {"create_time", moment}, {"update_time", moment},
 		},
 	}
 	// See document 2572.
 	units = objects{
-		endpoint: "gw/dsp/unit/list", key: "unit_id", named: "unit_name", parent: "campaign_id", size: listPage,
+		endpoint: "gw/dsp/unit/list", key: "unit_id", id: (*wire.Row).KeyNumber,
+		named: "unit_name", parent: "campaign_id", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
 		modified: "update_time", unlogged: changes,
 		fields: []column{
-			{"unit_name", text}, {"campaign_id", id}, {"unit_type", id}, {"bid_type", id}, {"bid", li}, {"cpa_bid", li},
-			{"ocpx_action_type", id}, {"deep_conversion_type", id}, {"deep_conversion_bid", li}, {"day_budget", li},
-			{"put_status", id}, {"status", id}, {"study_status", id}, {"create_time", moment}, {"update_time", moment},
+			{"unit_name", text}, {"campaign_id", id}, {"unit_type", code}, {"bid_type", code}, {"bid", li}, {"cpa_bid", li},
+			{"ocpx_action_type", code}, {"deep_conversion_type", code}, {"deep_conversion_bid", li}, {"day_budget", li},
+			{"put_status", code}, {"status", code}, {"study_status", code}, {"create_time", moment}, {"update_time", moment},
 		},
 	}
 	// See document 2582.
 	creatives = objects{
-		endpoint: "gw/dsp/creative/list", key: "creative_id", named: "creative_name", parent: "unit_id", size: listPage,
+		endpoint: "gw/dsp/creative/list", key: "creative_id", id: (*wire.Row).KeyNumber,
+		named: "creative_name", parent: "unit_id", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
 		modified: "update_time", unlogged: changes,
 		assets: shownAssets,
 		fields: []column{
-			{"creative_name", text}, {"unit_id", id}, {"campaign_id", id}, {"creative_material_type", id}, {"photo_id", id},
-			{"image_token", text}, {"put_status", id}, {"status", id}, {"review_detail", text}, {"create_time", moment},
+			{"creative_name", text}, {"unit_id", id}, {"campaign_id", id}, {"creative_material_type", code}, {"photo_id", id},
+			{"image_token", text}, {"put_status", code}, {"status", code}, {"review_detail", text}, {"create_time", moment},
 			{"update_time", moment},
 		},
 	}
@@ -120,13 +124,14 @@ func putDeleted(r *wire.Row) bool {
 }
 
 func shownAssets(r *wire.Row) (uses []rawtable.AssetUse, more bool) {
+	before := len(r.Faults())
 	if video := r.TextID("photo_id"); video != "" {
 		uses = append(uses, rawtable.AssetUse{Kind: rawtable.AssetVideo, ID: string(video)})
 	}
-	if image := r.TextID("image_token"); image != "" {
-		uses = append(uses, rawtable.AssetUse{Kind: rawtable.AssetImage, ID: string(image)})
+	if image := imageID(r, "image_token"); image != "" {
+		uses = append(uses, rawtable.AssetUse{Kind: rawtable.AssetImage, ID: image})
 	}
-	return uses, false
+	return uses, len(r.Faults()) > before
 }
 
 func (l objects) columns() (columns []rawtable.Column) {
@@ -138,7 +143,7 @@ func (l objects) columns() (columns []rawtable.Column) {
 			columns = append(columns, wire.Li.Column(f.name))
 		case moment, millis:
 			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Instant})
-		case text, id:
+		case text, id, code:
 			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Text})
 		}
 	}
@@ -159,7 +164,7 @@ func (l objects) fetch(ctx context.Context, api media.API, q media.ListQuery, pa
 }
 
 func (l objects) read(r *wire.Row) media.Row {
-	row := media.Row{Object: l.keyOf(r)}
+	row := media.Row{Object: l.id(r, l.key)}
 	if l.named != "" {
 		row.Name = wire.Cut(r.Text(l.named))
 	}
@@ -184,6 +189,11 @@ func (c column) value(r *wire.Row, field string) any {
 	switch c.kind {
 	case id:
 		return wire.Text(string(r.TextID(field)))
+	case code:
+		if n := r.Int(field); n.Set {
+			return strconv.FormatInt(n.Value, 10)
+		}
+		return nil
 	case number:
 		return r.Int(field).Column()
 	case li:
@@ -191,24 +201,8 @@ func (c column) value(r *wire.Row, field string) any {
 	case moment:
 		return sqldb.At(r.Time(field, readTime))
 	case millis:
-		return sqldb.At(readMillis(r, field))
+		return sqldb.At(r.UnixMilli(field))
 	default:
 		return wire.Text(r.Text(field))
 	}
-}
-
-// readMillis returns a time from Unix milliseconds; the zero time when it is not set.
-func readMillis(r *wire.Row, field string) time.Time {
-	n := r.Int(field)
-	if !n.Set || n.Value == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(n.Value).UTC()
-}
-
-func (l objects) keyOf(r *wire.Row) string {
-	if l.textKey {
-		return r.TextKey(l.key)
-	}
-	return r.KeyNumber(l.key)
 }

@@ -26,7 +26,7 @@ var targets = map[int64]string{2: "campaign", 3: "adgroup", 4: "creative", 9: "p
 
 // roles and kinds are the documents' numbers of who changed something, and of what was done.
 var (
-	roles = map[int64]string{1: "advertiser", 3: "system", 5: "marketing API"}
+	roles = map[int64]string{1: "advertiser", 2: "agency", 3: "system", 4: "administrator", 5: "marketing API"}
 	kinds = map[int64]string{1: "new", 2: "change"}
 )
 

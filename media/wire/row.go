@@ -319,6 +319,15 @@ func (r *Row) Unix(field string) time.Time {
 	return r.usable(field, time.Unix(n.Value, 0).UTC(), n.Value)
 }
 
+// UnixMilli is Unix for milliseconds.
+func (r *Row) UnixMilli(field string) time.Time {
+	n := r.Int(field)
+	if !n.Set || n.Value == 0 {
+		return time.Time{}
+	}
+	return r.usable(field, time.UnixMilli(n.Value).UTC(), n.Value)
+}
+
 // Time returns a time that parse reads from a text; the zero time when it is not set.
 func (r *Row) Time(field string, parse func(text string) (time.Time, error)) time.Time {
 	text := r.Text(field)

@@ -24,6 +24,7 @@ func TestRow_LeavesUnusableValuesUnsetAndNamesThem(t *testing.T) {
 	t.Parallel()
 	r := wire.Open(
 		[]byte(`{"id":7,"name":5,"bid":"many","big":1e19,"budget":"x","created":1795000000000,"old":-5,"deleted":"yes",
+		"far":1795000000000000,
 		"at":"0000-00-00 00:00:00","year":"0001-01-01 00:00:00","setting":{"budget":[]},"flat":"no object","list":{},` +
 			`"other":1.5,"nul":"a\u0000b"}`))
 	parse := func(text string) (time.Time, error) { return time.ParseInLocation(time.DateTime, text, time.UTC) }
@@ -35,6 +36,8 @@ func TestRow_LeavesUnusableValuesUnsetAndNamesThem(t *testing.T) {
 	for _, field := range []string{"created", "old"} {
 		require.True(t, r.Unix(field).IsZero(), field)
 	}
+	require.True(t, r.UnixMilli("far").IsZero())
+	require.Equal(t, time.Date(2026, 11, 18, 11, 6, 40, 0, time.UTC), r.UnixMilli("created"))
 	require.False(t, r.Bool("deleted"))
 	for _, field := range []string{"at", "year"} {
 		require.True(t, r.Time(field, parse).IsZero(), field)
@@ -46,7 +49,7 @@ func TestRow_LeavesUnusableValuesUnsetAndNamesThem(t *testing.T) {
 	require.Equal(t, "a\uFFFDb", r.Text("nul"), "text is repaired, not lost")
 	require.False(t, r.Lost())
 	want := map[string]wire.FaultKind{}
-	for _, field := range []string{"name", "bid", "big", "budget", "created", "old", "deleted", "at", "year",
+	for _, field := range []string{"name", "bid", "big", "budget", "created", "old", "far", "deleted", "at", "year",
 		"setting.budget", "flat", "list", "other", "nul"} {
 		want[field] = wire.AttributeFault
 	}
@@ -62,6 +65,7 @@ func TestRow_WordsForNoValueAreNoFaults(t *testing.T) {
 		require.Nil(t, r.Scaled("n", 2), word)
 		require.Empty(t, r.ID("n"), word)
 		require.True(t, r.Unix("n").IsZero(), word)
+		require.True(t, r.UnixMilli("n").IsZero(), word)
 		require.Nil(t, r.Truth("n"), word)
 		require.Empty(t, r.Text("n"), word)
 		require.Empty(t, r.Exact("n"), word)
@@ -224,8 +228,9 @@ func FuzzRow(f *testing.F) {
 			text := r.Text(field)
 			require.True(t, utf8.ValidString(text) && !strings.ContainsRune(text, 0))
 			require.True(t, utf8.ValidString(string(r.ID(field))))
-			at := r.Unix(field)
-			require.True(t, at.IsZero() || at.Year() >= 1970 && at.Year() <= 9999)
+			for _, at := range []time.Time{r.Unix(field), r.UnixMilli(field)} {
+				require.True(t, at.IsZero() || at.Year() >= 1970 && at.Year() <= 9999)
+			}
 			_, _, _ = r.Bool(field), r.List(field), r.In(field).Scaled("d", 2)
 			_, _ = r.Seconds(field), r.KeyDay(field)
 			for _, unit := range []wire.Unit{wire.Fen, wire.Li, wire.MilliFen, wire.Yuan, wire.Major} {
