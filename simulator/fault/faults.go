@@ -3,6 +3,7 @@ package fault
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -363,9 +364,11 @@ func wrongRow(c *platform.Call) bool {
 	}
 	return rewrite(c, func(data map[string]json.RawMessage) bool {
 		var rows []map[string]json.RawMessage
+		at := slices.IndexFunc(rowsFields, func(name string) bool {
+			return json.Unmarshal(data[name], &rows) == nil && len(rows) > 0
+		})
 		var figures map[string]string
-		if data["total_metrics"] == nil || json.Unmarshal(data["rows"], &rows) != nil || len(rows) == 0 ||
-			json.Unmarshal(rows[0]["metrics"], &figures) != nil {
+		if data["total_metrics"] == nil || at < 0 || json.Unmarshal(rows[0]["metrics"], &figures) != nil {
 			return false
 		}
 		changed := false
@@ -375,7 +378,7 @@ func wrongRow(c *platform.Call) bool {
 			}
 		}
 		rows[0]["metrics"], _ = json.Marshal(figures) // Decoded JSON can be encoded again.
-		data["rows"], _ = json.Marshal(rows)
+		data[rowsFields[at]], _ = json.Marshal(rows)
 		return changed
 	})
 }

@@ -15,6 +15,11 @@ func (t *tiktok) Night() night.Platform {
 		Events: []night.Event{
 			// An advertiser withdraws its grant of one account.
 			{At: night.FirstHour, Kind: night.AccountRevoked},
+			// Rows differ from the platform's own sums in the first answer to every query.
+			{
+				At: night.LookBack, Name: "row out of step", What: "the platform's own sums show it: pulled again",
+				Order: map[string]any{"kind": "wrong_row", "endpoint": reportEndpoint, "once": true},
+			},
 			// Lists and reports leave out deleted ads, and their spend, unless they are asked for them.
 			{
 				At: night.LateFigures, Kind: night.CreativesDropped, What: "listed as deleted, and their figures stay",

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -196,4 +197,37 @@ func TestTikTok_HasNamesOfKnownEndpointsOnly(t *testing.T) {
 	for _, path := range []string{"/open_api/v1.3/campaign/none/", "/open_api/v1.3/campaign/get", "/campaign/get/"} {
 		require.Equal(t, platform.EndpointUnknown, p.Endpoint(path), path)
 	}
+}
+
+// A report whose rows and sums disagree is what a client finds by the sums.
+func TestFaults_RowsAndSumsDisagree(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	ask := func() (row, sums fields) {
+		d := simtest.Data(s.t, s.call(s.Account(0), "report/integrated/get", fields{
+			"report_type": "BASIC", "data_level": "AUCTION_ADVERTISER", "dimensions": []string{"advertiser_id", "stat_time_day"},
+			"metrics": []string{"spend", "impressions"}, "start_date": "2026-11-14", "end_date": "2026-11-14",
+			"enable_total_metrics": "true",
+		}))
+		return d["list"].([]any)[0].(fields)["metrics"].(fields), d["total_metrics"].(fields)
+	}
+	right, sums := ask()
+	require.Equal(t, right, sums)
+	s.Order("faults", fields{"kind": "wrong_row", "media": "tiktok", "count": 1})
+	row, sums := ask()
+	require.Equal(t, right, sums)
+	require.Equal(t, right["spend"], row["spend"])
+	require.Equal(t, count(t, right["impressions"])-1, count(t, row["impressions"]))
+	s.Order("faults", fields{"kind": "wrong_sum", "media": "tiktok", "count": 1})
+	row, sums = ask()
+	require.Equal(t, right, row)
+	require.Equal(t, count(t, right["impressions"])+1, count(t, sums["impressions"]))
+}
+
+// count returns a count that is a text.
+func count(t *testing.T, value any) int {
+	t.Helper()
+	n, err := strconv.Atoi(value.(string))
+	require.NoError(t, err)
+	return n
 }
