@@ -164,7 +164,8 @@ func gameOf(platform, externalID string) (game, system string, bound bool) {
 // bindLimits writes the simulator's limits into rate_limit.
 func bindLimits(ctx context.Context, s *store.Store, address string) error {
 	var limits struct {
-		Rules []limit.Rule `json:"rules"`
+		Rules  []limit.Rule `json:"rules"`
+		Shared []string     `json:"shared"`
 	}
 	if err := (control.Client{Address: address}).Get(ctx, "limits", &limits); err != nil {
 		return err
@@ -173,17 +174,18 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 		if r.Limit == 0 {
 			continue
 		}
-		if err := s.AddRateLimit(ctx, LimitOf(r)); err != nil {
+		if err := s.AddRateLimit(ctx, LimitOf(r, slices.Contains(limits.Shared, r.Media))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// LimitOf returns a limit of the simulator as adsync's rule.
-func LimitOf(r limit.Rule) grant.Rule {
+// LimitOf returns a limit of the simulator as adsync's rule. shared means that all endpoints of the platform that have
+// no limit of their own count together.
+func LimitOf(r limit.Rule, shared bool) grant.Rule {
 	rule := grant.Rule{
-		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: grant.Scope(r.Scope),
+		Media: r.Media, Endpoint: r.Endpoint, Each: !shared || r.Endpoint != "*", Scope: grant.Scope(r.Scope),
 		Period: time.Duration(r.Seconds) * time.Second, Limit: r.Limit,
 	}
 	if r.Scope == limit.ScopeRows {

@@ -95,12 +95,17 @@ type limitView struct {
 	HoursKept int64 `json:"hours_kept_days"`
 	// Assumed is behaviour that the platforms' documents do not state, by platform and name.
 	Assumed map[string]map[string]int64 `json:"assumed"`
+	// Shared lists the platforms where calls of all endpoints count against the rule for "*" together.
+	Shared []string `json:"shared"`
 }
 
 func (c *control) serveLimits(w http.ResponseWriter, _ *http.Request) {
 	v := limitView{c.sim.Limits.Settings(), map[string]bool{}, c.sim.HoursKept.Load(),
-		c.sim.Assumed.All()}
+		c.sim.Assumed.All(), []string{}}
 	for _, p := range c.sim.World.Specs {
+		if p.SharedLimits {
+			v.Shared = append(v.Shared, p.Name)
+		}
 		v.OldAccessSurvives[p.Name] = c.sim.Vault.OldAccessSurvives(p.Name)
 	}
 	writeJSON(w, http.StatusOK, v)

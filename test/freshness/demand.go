@@ -247,7 +247,7 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
 	// adsync's limits come first: the processes read them every few seconds, and no task runs meanwhile.
 	for _, r := range rules {
-		if err := d.store.AddRateLimit(ctx, standalone.LimitOf(r)); err != nil {
+		if err := d.store.AddRateLimit(ctx, standalone.LimitOf(r, false)); err != nil {
 			return nil, err
 		}
 	}
