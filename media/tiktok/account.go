@@ -81,6 +81,16 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 	return nil
 }
 
+// Describe implements media.Describer: only the list of accounts takes the app's secret.
+func (Platform) Describe(ctx context.Context, api media.API) (media.FoundAccount, error) {
+	d := details{api: api, none: forbiddenMost}
+	found, err := d.ask(ctx, []string{api.Account().ExternalID})
+	if err != nil {
+		return media.FoundAccount{}, err
+	}
+	return found[0], nil
+}
+
 // readAccounts returns the ids of the accounts of a list, each once, and the rows without a usable one.
 func readAccounts(data json.RawMessage) (ids []string, lost []media.FoundAccount, err error) {
 	var answer map[string]json.RawMessage

@@ -30,6 +30,7 @@ var (
 	_ media.Authoriser = Platform{}
 	_ media.AppSigner  = Platform{}
 	_ media.Consoler   = Platform{}
+	_ media.Describer  = Platform{}
 	_ media.Prober     = Platform{}
 	_ media.Totaler    = Platform{}
 )

@@ -238,6 +238,10 @@ func (r *run) find(ctx context.Context) (found media.FoundAccount, reached strin
 	var ids []string
 	err = r.ask(ctx, "the accounts of the token", listPauseMax, func(ctx context.Context) error {
 		ids = nil
+		if describer, ok := r.platform.(media.Describer); ok {
+			found, err = describer.Describe(ctx, r.caller.For(r.account))
+			return err
+		}
 		pages := 0
 		return r.platform.Accounts(ctx, r.caller.ForLogin(r.tokenID), r.Account, func(page []media.FoundAccount) error {
 			for _, a := range page {

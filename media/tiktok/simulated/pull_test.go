@@ -295,6 +295,26 @@ func TestAccounts_AreFoundWithTheirDetails(t *testing.T) {
 	require.ElementsMatch(t, w.accounts, found)
 }
 
+// The details of one account take no secret of the app: a call with a token alone has them.
+func TestDescribe_NeedsNoSecret(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("America/Los_Angeles")
+	require.NoError(t, err)
+	w := newWorldOf(t, 1, zone)
+	w.login.App = media.App{}
+	api := w.client.For(media.Account{ID: 1, Media: tiktok.Name, ExternalID: w.account, TokenID: 1, Zone: zone})
+	found, err := tiktok.New().Describe(t.Context(), api)
+	require.NoError(t, err)
+	require.Equal(t, []string{w.account, zone.String(), "USD"}, []string{found.ExternalID, found.Timezone, found.Currency})
+	require.NotEmpty(t, found.Name)
+
+	foreign := w.client.For(media.Account{ID: 1, Media: tiktok.Name, ExternalID: "9" + w.account[1:], TokenID: 1, Zone: zone})
+	_, err = tiktok.New().Describe(t.Context(), foreign)
+	e, ok := errors.AsType[*media.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, media.Invalid, e.Class)
+}
+
 func TestProbe_FindsTheAccountsThatSpend(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
