@@ -34,8 +34,11 @@ func (r report) files() *media.Files {
 	files := &media.Files{
 		PageDays: weekDays - 1, MaxDays: 31, Life: 24 * time.Hour, Interval: time.Minute,
 		Create: r.createJob, Find: findJob, State: jobState, Open: openFile,
-		Columns: func(q media.ReportQuery) []string { return append(r.keys(), q.Fields(figures.Fields())...) },
-		Read:    media.EachRow(func(line *wire.Row) media.Row { return r.read(line, media.ReportQuery{}) }),
+		Columns: func(q media.ReportQuery) []string { // Files have all fields that the platform knows.
+			q.Extra = nil
+			return append(r.keys(), q.Fields(figures.Fields())...)
+		},
+		Read: media.EachRow(func(line *wire.Row) media.Row { return r.read(line, media.ReportQuery{}) }),
 	}
 	if r.hourly {
 		files.MaxDays = 7

@@ -104,6 +104,7 @@ func TestGolden_ReportsAreInYuan(t *testing.T) {
 type noFaults struct{}
 
 func (noFaults) Field(*platform.Call, string) platform.FieldChange { return platform.FieldAsEver }
+func (noFaults) Added(*platform.Call) string                       { return "" }
 func (noFaults) Task(*platform.Call) platform.TaskFate             { return platform.TaskServed }
 func (noFaults) Takes(*platform.Call, platform.Form) bool          { return false }
 

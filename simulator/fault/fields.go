@@ -29,3 +29,11 @@ func (s *Faults) Field(c *platform.Call, name string) platform.FieldChange {
 	}
 	return platform.FieldAsEver
 }
+
+// Added returns the newest field that a fault adds to the reports of a call's platform; "" if there is none.
+func (s *Faults) Added(c *platform.Call) string {
+	if f := s.newest(c, func(f *Fault) bool { return f.Kind == AddField }); f != nil {
+		return f.Field
+	}
+	return ""
+}

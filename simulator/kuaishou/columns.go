@@ -112,17 +112,18 @@ var columns = []column{
 	ratio("event_order_amount_roi", world.OrderAmount, world.Cost), nothing("union_event_pay_purchase_amount_7d"),
 }
 
-// columnsOf returns the columns of the reports of a call: a fault may remove one.
+// columnsOf returns the columns of the reports of a call: a fault may remove one, or add one.
 func columnsOf(c *platform.Call) []column {
 	list := make([]column, 0, len(columns))
 	for _, x := range columns {
 		switch c.Sim.Faults.Field(c, x.name) {
-		case platform.FieldRetired:
-		case platform.FieldAdded:
-			list = append(list, count(x.name, world.Clicks))
+		case platform.FieldRetired, platform.FieldAdded:
 		default:
 			list = append(list, x)
 		}
+	}
+	if name := c.Sim.Faults.Added(c); name != "" {
+		list = append(list, count(name, world.Clicks))
 	}
 	return list
 }

@@ -238,6 +238,15 @@ func TestReports_ARetiredFieldIsGone(t *testing.T) {
 	require.NotContains(t, s.rows(s.Account(0), accountReport, week)[0], "event_register")
 }
 
+func TestReports_HaveAnAddedFieldUnasked(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	s.Order("faults", fields{"kind": "add_field", "media": "kuaishou", "field": "brand_new"})
+	row := s.rows(s.Account(0), accountReport, week)[0]
+	require.Contains(t, row, "brand_new")
+	require.Equal(t, row["bclick"], row["brand_new"])
+}
+
 func TestReports_MeetTraps(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)

@@ -75,6 +75,8 @@ const (
 type reportChanger interface {
 	// Field returns the change of a field that a call requests.
 	Field(c *Call, name string) FieldChange
+	// Added returns the newest field that a fault adds, for platforms that always return all fields; "" if there is none.
+	Added(c *Call) string
 	// Task returns the fate of an asynchronous report that a call creates.
 	Task(c *Call) TaskFate
 	// Takes reports whether a call's answer takes a form, and counts it.

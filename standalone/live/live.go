@@ -203,15 +203,20 @@ func (r *run) meet(ctx context.Context, totals media.Report) error {
 		From: to.Add(1 - r.Days), To: to, Levels: levelsBelow(r.platform),
 	}
 	if _, err := r.platformDays(ctx, totals); err != nil {
-		if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Invalid || ok && e.Class == media.Bug {
-			return fmt.Errorf("%s does not show account %s to this token: %w%s", r.Media, r.Account, err, reached)
-		}
-		return err
+		return r.notShown(err, reached)
 	}
 	ids, err := r.store.PutAccounts(ctx, r.Media, r.tokenID, []settings.Account{{
 		ExternalID: r.Account, Name: found.Name, Timezone: found.Timezone, Currency: found.Currency,
 	}})
 	r.account.ID = ids[r.Account]
+	return err
+}
+
+// notShown returns the error of a call about the account. It says so if the token does not reach the account.
+func (r *run) notShown(err error, reached string) error {
+	if e, ok := errors.AsType[*media.Error](err); ok && (e.Class == media.Invalid || e.Class == media.Bug) {
+		return fmt.Errorf("%s does not show account %s to this token: %w%s", r.Media, r.Account, err, reached)
+	}
 	return err
 }
 
@@ -256,11 +261,14 @@ func (r *run) find(ctx context.Context) (found media.FoundAccount, reached strin
 			return nil
 		})
 	})
+	reached = "; check the id that --account has"
+	if _, alone := r.platform.(media.Describer); alone && err != nil {
+		return found, reached, r.notShown(err, reached) // Without its zone its days would be wrong.
+	}
 	// A copied token has no app: a list whose calls the app signs cannot be read.
 	if _, ok := errors.AsType[*media.Error](err); ok || errors.Is(err, errListed) || errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	reached = "; check the id that --account has"
 	if len(ids) > 0 {
 		const shown = 5
 		reached = "; the token reaches " + strings.Join(ids[:min(len(ids), shown)], ", ")
@@ -270,7 +278,7 @@ func (r *run) find(ctx context.Context) (found media.FoundAccount, reached strin
 		reached += ": give the id of one of them to --account"
 	}
 	if len(ids) == 0 { // A user without a list of accounts may be the account itself.
-		found.Name = r.User
+		found.Name = cmp.Or(found.Name, r.User)
 	}
 	found.Timezone, found.Currency = cmp.Or(found.Timezone, zoneDefault), cmp.Or(found.Currency, currencyDefault)
 	return found, reached, err

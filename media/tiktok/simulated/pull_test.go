@@ -308,7 +308,8 @@ func TestDescribe_NeedsNoSecret(t *testing.T) {
 	require.Equal(t, []string{w.account, zone.String(), "USD"}, []string{found.ExternalID, found.Timezone, found.Currency})
 	require.NotEmpty(t, found.Name)
 
-	foreign := w.client.For(media.Account{ID: 1, Media: tiktok.Name, ExternalID: "9" + w.account[1:], TokenID: 1, Zone: zone})
+	foreign := w.client.For(media.Account{ID: 1, Media: tiktok.Name, ExternalID: "9" + w.account[1:], TokenID: 1,
+		Zone: zone})
 	_, err = tiktok.New().Describe(t.Context(), foreign)
 	e, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok, "%v", err)
