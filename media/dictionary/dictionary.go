@@ -17,34 +17,49 @@ import (
 func Write(w io.Writer, platforms []media.Platform) error {
 	p := &printer{w: w}
 	p.print("%s", head)
-	p.print("## Reports\n\nThe pulled reports, and how far back each platform keeps them.\n\n")
-	p.print("| platform | level | hours | raw table | look-back |\n|---|---|---|---|---|\n")
-	for _, platform := range platforms {
-		for _, r := range platform.Reports() {
-			hours := ""
-			if r.Hourly {
-				hours = "yes"
-			}
-			p.print("| %s | %s | %s | `%s` | %d days |\n", platform.Name(), r.Level, hours, r.Table.Name, r.LookBack)
-		}
-	}
-	p.print("\n## Figures\n")
-	for _, m := range metric.All {
-		p.print("\n### %s\n\n%s.%s\n\n", m.Name, capital(m.Meaning), money(m.Unit))
-		p.print("| platform | field | unit there | counted | whole |\n|---|---|---|---|---|\n")
-		for _, platform := range platforms {
-			figures := figuresOf(platform, m.Name)
-			if len(figures) == 0 {
-				p.print("| %s | none: NULL | | | |\n", platform.Name())
-			}
-			for _, f := range figures {
-				p.print("| %s | `%s` | %s | %s | %s |\n", platform.Name(), f.Field, f.Unit, f.Basis, whole(f))
-			}
-		}
-	}
+	p.reports(platforms)
+	p.figures(platforms)
 	p.wide()
 	p.funds(platforms)
 	return p.err
+}
+
+// reports writes a row for each raw table of reports.
+func (p *printer) reports(platforms []media.Platform) {
+	p.print("## Reports\n\nThe pulled reports, and how far back each platform keeps them.\n\n")
+	p.print("| platform | levels | raw table | look-back |\n|---|---|---|---|\n")
+	for _, platform := range platforms {
+		var tables []string
+		levels, lookBack := map[string][]string{}, map[string]int{}
+		for _, r := range platform.Reports() {
+			if name := r.Table.Name; !slices.Contains(levels[name], r.Level) {
+				if levels[name] == nil {
+					tables = append(tables, name)
+				}
+				levels[name], lookBack[name] = append(levels[name], r.Level), r.LookBack
+			}
+		}
+		for _, name := range tables {
+			p.print("| %s | %s | `%s` | %d days |\n", platform.Name(), strings.Join(levels[name], ", "), name, lookBack[name])
+		}
+	}
+}
+
+// figures writes what each figure means, and where the platforms have it from.
+func (p *printer) figures(platforms []media.Platform) {
+	p.print("\n## Figures\n\n| figure | meaning |\n|---|---|\n")
+	for _, m := range metric.All {
+		p.print("| `%s` | %s.%s |\n", m.Name, capital(m.Meaning), money(m.Unit))
+	}
+	p.print("\n## Sources\n\nA platform without a row for a figure does not have it: NULL.\n\n")
+	p.print("| figure | platform | field | unit there | counted | whole |\n|---|---|---|---|---|---|\n")
+	for _, m := range metric.All {
+		for _, platform := range platforms {
+			for _, f := range figuresOf(platform, m.Name) {
+				p.print("| %s | %s | `%s` | %s | %s | %s |\n", m.Name, platform.Name(), f.Field, f.Unit, f.Basis, whole(f))
+			}
+		}
+	}
 }
 
 var head = ticked(`# Data dictionary
@@ -62,9 +77,9 @@ level each.
 *unit there* is the platform's unit of money: a yuan is one unit of the account's currency, a fen is a hundredth of it,
 and a li a thousandth.
 
-*counted* is the day to which a platform counts the result of an ad. Figures of one metric that are counted
-differently cannot be compared between platforms. *whole* is the morning from which a figure no longer grows by
-actions of users; platforms also correct figures later.
+*counted* is the day to which a platform counts the result of an ad; the first start is that of the app. Figures of one
+metric that are counted differently cannot be compared between platforms. *whole* is the day from whose 08:00 on a
+figure no longer grows by actions of users; platforms also correct figures later.
 
 `)
 
@@ -84,13 +99,10 @@ func figuresOf(platform media.Platform, name string) wire.Figures {
 	return all
 }
 
-// whole returns when a figure no longer grows. A day is whole on the morning after it: until 08:00 in the account's
+// whole returns from which day's morning on a figure no longer grows. A day is whole on the morning after it: until 08:00 in the account's
 // zone platforms may answer with a part of it, or nothing.
 func whole(f wire.Figure) string {
-	if f.Grows == 0 {
-		return "the next day, 08:00"
-	}
-	return fmt.Sprintf("day + %d, 08:00", f.Grows+1)
+	return fmt.Sprintf("day + %d", f.Grows+1)
 }
 
 func money(u metric.Unit) string {

@@ -21,7 +21,7 @@ const (
 
 // String returns the basis as text.
 func (b Basis) String() string {
-	return [...]string{"when the ad was shown", "when it happened", "at the first app start", "not documented"}[b]
+	return [...]string{"when the ad was shown", "when it happened", "at the first start", "not documented"}[b]
 }
 
 // Figure is one figure of a platform's reports: its field on the wire, and its metric.
