@@ -29,7 +29,7 @@ import (
 	"adsync/base/store/settings"
 	"adsync/client"
 	"adsync/engine"
-	"adsync/media"
+	seam "adsync/media"
 	"adsync/producer/login"
 )
 
@@ -57,7 +57,10 @@ func askSimulator(t *testing.T, simulator, media string) simulatedApp {
 	}
 	require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(body, `"app_id"`, `"AppID"`)), &all))
 	a := all[media].Apps[0]
-	tokens := []string{a.Logins[0].Access, a.Logins[0].Refresh}
+	tokens := []string{a.Logins[0].Access}
+	if refresh := a.Logins[0].Refresh; refresh != "" {
+		tokens = append(tokens, refresh)
+	}
 	return simulatedApp{a.AppID, a.Secret, a.Logins[0].Accounts, tokens, simulator + all[media].AuthorisePath}
 }
 
@@ -149,10 +152,13 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			secrets := append(slices.Clone(askSimulator(t, simulator, media).tokens), app.secret, state.Query().Get("state"))
 
 			// The same callback again.
-			status, again := get(t, redirect+"?state="+state.Query().Get("state")+"&auth_code=x&authorization_code=x")
+			authoriser, ok := engine.Platform(media).(seam.Authoriser)
+			require.True(t, ok)
+			code := "&" + authoriser.CodeParameter() + "=x"
+			status, again := get(t, redirect+"?state="+state.Query().Get("state")+code)
 			require.Equal(t, http.StatusConflict, status)
 			require.Contains(t, again, "This address has been used")
-			status, none := get(t, redirect+"?state=x&auth_code=x&authorization_code=x")
+			status, none := get(t, redirect+"?state=x"+code)
 			require.Equal(t, http.StatusNotFound, status)
 			status, denied := get(t, redirect+"?state=x")
 			require.Equal(t, http.StatusBadRequest, status)
@@ -307,7 +313,7 @@ func enterCode(t *testing.T, environ []string, appID string, answers ...string) 
 	defer response.Body.Close()
 	target, err := url.Parse(response.Header.Get("Location"))
 	require.NoError(t, err)
-	code = target.Query().Get(engine.Platform(onePlatform).(media.Authoriser).CodeParameter())
+	code = target.Query().Get(engine.Platform(onePlatform).(seam.Authoriser).CodeParameter())
 	require.NotEmpty(t, code)
 	_, err = io.WriteString(terminal, code+"\n")
 	require.NoError(t, err)

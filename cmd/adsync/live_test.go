@@ -25,8 +25,8 @@ func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		environ, args []string
 		want          string
 	}{
-		"an unknown platform": {[]string{token}, []string{"--live=tiktok", "--account=1"},
-			`--live is "tiktok": want ` + platforms},
+		"an unknown platform": {[]string{token}, []string{"--live=elsewhere", "--account=1"},
+			`--live is "elsewhere": want ` + platforms},
 		"no platform": {[]string{token}, []string{"--live="}, `--live is "": want ` + platforms},
 		"no account": {[]string{token}, []string{"--live=" + platform},
 			`--account is "": want the account's id on the platform, which is a number`},
