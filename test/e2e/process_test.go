@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// patience is how long a test waits for anything before it fails: much longer than an idle machine needs.
-	patience = 2 * time.Minute
+	// patience is how long a test waits for anything before it fails: much longer than an idle machine needs, and than
+	// the two minutes after which another process looks for a job that a killed one was creating.
+	patience = 4 * time.Minute
 	poll     = 100 * time.Millisecond
 	// stopTime is the longest time that the program promises for its stop after SIGTERM.
 	stopTime = 15 * time.Second
