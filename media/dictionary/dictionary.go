@@ -99,8 +99,8 @@ func figuresOf(platform media.Platform, name string) wire.Figures {
 	return all
 }
 
-// whole returns from which day's morning on a figure no longer grows. A day is whole on the morning after it: until 08:00 in the account's
-// zone platforms may answer with a part of it, or nothing.
+// whole returns from which day's morning on a figure no longer grows. A day is whole on the morning after it: until
+// 08:00 in the account's zone platforms may answer with a part of it, or nothing.
 func whole(f wire.Figure) string {
 	return fmt.Sprintf("day + %d", f.Grows+1)
 }
