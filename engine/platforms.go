@@ -3,7 +3,6 @@ package engine
 import (
 	"adsync/base/rawtable"
 	"adsync/media"
-	"adsync/media/kuaishou"
 	"adsync/media/oceanengine"
 	"adsync/media/tencent"
 )
@@ -14,7 +13,6 @@ func Platforms() []media.Platform {
 	return []media.Platform{
 		tencent.New(),
 		oceanengine.New(),
-		kuaishou.New(),
 	}
 }
 

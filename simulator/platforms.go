@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"adsync/simulator/kuaishou"
 	"adsync/simulator/oceanengine"
 	"adsync/simulator/platform"
 	"adsync/simulator/tencent"
@@ -13,6 +12,5 @@ func platforms() []platform.Platform {
 	return []platform.Platform{
 		tencent.New(),
 		oceanengine.New(),
-		kuaishou.New(),
 	}
 }

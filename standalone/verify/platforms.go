@@ -4,5 +4,4 @@ package verify
 var worlds = []world{
 	tencent,
 	oceanEngine,
-	kuaishou,
 }
