@@ -11,7 +11,8 @@ import (
 )
 
 // PrepareTables brings both databases to what this program needs: migrations, the platforms' raw tables, the log
-// tables of today and tomorrow, and the default tasks in an empty table. It may be repeated, and run concurrently.
+// tables of today and tomorrow, and the default tasks of each platform that has none. It may be repeated, and run
+// concurrently.
 func PrepareTables(ctx context.Context, s *store.Store) (seeded int, err error) {
 	if err := s.MigrateUp(ctx); err != nil {
 		return 0, err

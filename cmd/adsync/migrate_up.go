@@ -24,7 +24,7 @@ func newMigrateUp(a *settings.Source) *cobra.Command {
 		Use:   "up",
 		Short: "Brings the tables to this program's version",
 		Long: `Applies the missing migrations to both databases, creates the platforms' raw tables and the coming days' log
-tables, writes the default tasks into an empty cron_task, and creates the Kafka topics of all lanes. It may be
+tables, writes the default tasks of each platform that has none, and creates the Kafka topics of all lanes. It may be
 repeated, and run by several at once: what exists stays as it is.`,
 		Example: `  adsync migrate up --config adsync.yaml
   adsync migrate up --topics=false   # without Kafka; serve creates the topics too`,
@@ -48,7 +48,7 @@ func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics 
 	}
 	fmt.Fprintln(out, "The tables are at this program's version.")
 	if seeded > 0 {
-		fmt.Fprintf(out, "cron_task was empty: %s written.\n", plural.Count(seeded, "default task was", "default tasks were"))
+		fmt.Fprintf(out, "%s written.\n", plural.Count(seeded, "default task was", "default tasks were"))
 	}
 	if !topics {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -16,27 +17,45 @@ type NewTask struct {
 	Params string `gorm:"serializer:optional"`
 }
 
-// SeedTasks writes tasks into cron_task if it is empty, so that tasks that operators deleted do not come back. It
-// returns how many it wrote.
+// SeedTasks writes the tasks of each media that has none in cron_task: all in a new installation, and those of a
+// platform that a newer release brings. Those are recorded in audit_log as by "adsync". A single task that operators
+// deleted does not come back. It returns how many it wrote.
 func (s Tasks) SeedTasks(ctx context.Context, tasks []NewTask) (int, error) {
 	written := 0
 	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
-		if _, err := owned(AuditTasks).lockTable(tx); err != nil {
+		tasksTable := owned(AuditTasks)
+		if _, err := tasksTable.lockTable(tx); err != nil {
 			return err
 		}
-		var have int64
-		if err := tx.Table("cron_task").Count(&have).Error; err != nil || have > 0 {
+		var have []string
+		if err := tx.Table("cron_task").Distinct().Pluck("media", &have).Error; err != nil {
 			return err
 		}
-		for _, t := range tasks {
-			t.Timezone, t.Lane, t.Scope = cmp.Or(t.Timezone, "UTC"), cmp.Or(t.Lane, LaneNormal), cmp.Or(t.Scope, "active")
-			// Two processes that seed at once both find the table empty; the unique name admits one of each row.
-			if err := tx.Table("cron_task").Clauses(clause.OnConflict{DoNothing: true}).Create(&t).Error; err != nil {
-				return fmt.Errorf("task %s: %w", t.Name, err)
-			}
+		missing := slices.DeleteFunc(slices.Clone(tasks), func(t NewTask) bool { return slices.Contains(have, t.Media) })
+		written = len(missing)
+		switch {
+		case written == 0:
+			return nil
+		case len(have) > 0:
+			return tasksTable.edit(s.Config, tx, Editor{Actor: "adsync", Action: "task.create"}, nil, func(tx *gorm.DB) error {
+				return insertTasks(tx, missing)
+			})
 		}
-		written = len(tasks)
-		return owned(AuditTasks).recordInitial(s.Config, tx) // The seeded rows are not an edit.
+		if err := insertTasks(tx, missing); err != nil {
+			return err
+		}
+		return tasksTable.recordInitial(s.Config, tx) // The first rows are not an edit.
 	})
 	return written, err
+}
+
+func insertTasks(tx *gorm.DB, tasks []NewTask) error {
+	for _, t := range tasks {
+		t.Timezone, t.Lane, t.Scope = cmp.Or(t.Timezone, "UTC"), cmp.Or(t.Lane, LaneNormal), cmp.Or(t.Scope, "active")
+		// Two processes that seed at once both find none; the unique name admits one of each row.
+		if err := tx.Table("cron_task").Clauses(clause.OnConflict{DoNothing: true}).Create(&t).Error; err != nil {
+			return fmt.Errorf("task %s: %w", t.Name, err)
+		}
+	}
+	return nil
 }
