@@ -60,9 +60,11 @@ const (
 	// before its subtask releases its slot.
 	intentPoll     = 200 * time.Millisecond
 	intentPatience = 3 * time.Second
-	// refusedHold is how long the calls of a login rest after the platform has refused its newest token, and how long a
-	// parked login is held as parked without a query. Platforms block callers that keep trying wrong tokens.
+	// refusedHold is how long the calls of a login rest after the platform has refused its newest token. Platforms block
+	// callers that keep trying wrong tokens.
 	refusedHold = time.Minute
+	// parkedHold is how long a parked login is held as parked without a query. A new authorisation is used after that.
+	parkedHold = 10 * time.Second
 	// parkedWait is how long the subtasks of a parked login wait before they check it again. A login may have thousands
 	// of accounts: more frequent checks would keep the consumers busy.
 	parkedWait = 2 * time.Minute
@@ -330,7 +332,7 @@ func (k *Keeper) replace(login Login) {
 	k.set(login.ID, &entry{login: login})
 }
 
-// park holds a login as parked for refusedHold, and removes its dead token from Redis, for processes that have not
+// park holds a login as parked for parkedHold, and removes its dead token from Redis, for processes that have not
 // used the login yet.
 func (k *Keeper) park(ctx context.Context, id int64, reason string) *parkedError {
 	err := &parkedError{login: id, reason: reason}
@@ -338,7 +340,7 @@ func (k *Keeper) park(ctx context.Context, id int64, reason string) *parkedError
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// Generation 0: after the rest the login is looked up again.
-	k.set(id, &entry{parked: err, heldUntil: clock.Mark().Add(refusedHold)})
+	k.set(id, &entry{parked: err, heldUntil: clock.Mark().Add(parkedHold)})
 	return err
 }
 
