@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -354,14 +355,21 @@ func (r *run) refusal(reason string) error {
 		strings.TrimPrefix(reason, string(media.Auth)+" error "), console)
 }
 
-// askReport reads the days of a report, with the fields that its pulls read.
+// askReport reads the days of a report, with the fields that its pulls read: in as many queries as the platform needs.
+// do may be called repeatedly for a query.
 func (r *run) askReport(ctx context.Context, what string, report media.Report,
 	do func(context.Context, media.Report, media.ReportQuery) error) error {
-	query := media.ReportQuery{From: r.report.From, To: r.report.To}
-	return r.ask(ctx, what, askPauseMax, func(ctx context.Context) error {
-		return r.Engine.Fields(r.Media).Ask(ctx, report, query,
-			func(report media.Report, query media.ReportQuery) error { return do(ctx, report, query) })
-	})
+	for from := r.report.From; from <= r.report.To; from = from.Add(report.MaxDays) {
+		query := media.ReportQuery{From: from, To: min(from.Add(report.MaxDays-1), r.report.To)}
+		err := r.ask(ctx, what, askPauseMax, func(ctx context.Context) error {
+			return r.Engine.Fields(r.Media).Ask(ctx, report, query,
+				func(report media.Report, query media.ReportQuery) error { return do(ctx, report, query) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pagesMax bounds the pages of a report.
@@ -370,10 +378,10 @@ const pagesMax = 100
 // platformDays reads the account's days directly from the platform, not from the tables.
 func (r *run) platformDays(ctx context.Context, totals media.Report) (daily, error) {
 	api := r.caller.For(r.account)
-	var days daily
+	all := daily{}
 	err := r.askReport(ctx, "the account's days", totals,
 		func(ctx context.Context, totals media.Report, query media.ReportQuery) error {
-			days = daily{}
+			days := daily{}
 			next, total := "", 0
 			for range pagesMax {
 				page, err := totals.Page(ctx, api, query, next)
@@ -390,9 +398,10 @@ func (r *run) platformDays(ctx context.Context, totals media.Report) (daily, err
 			if len(days) != total {
 				return &media.Error{Class: media.Transient, Message: fmt.Sprintf("%d days came of a total of %d", len(days), total)}
 			}
+			maps.Copy(all, days)
 			return nil
 		})
-	return days, err
+	return all, err
 }
 
 // compare compares the tables with the platform's present figures.
@@ -403,14 +412,19 @@ func (r *run) compare(ctx context.Context, totals media.Report) error {
 	}
 	var total *metric.Values
 	if p, ok := r.platform.(media.Totaler); ok {
+		sums := daily{} // by the first day of a query
 		err := r.askReport(ctx, "the account's total", totals,
 			func(ctx context.Context, _ media.Report, query media.ReportQuery) error {
-				v, err := p.Total(ctx, r.caller.For(r.account), query)
-				total = &v
+				var err error
+				sums[query.From], err = p.Total(ctx, r.caller.For(r.account), query)
 				return err
 			})
 		if err != nil {
 			return err
+		}
+		total = &metric.Values{}
+		for _, sum := range sums {
+			total.Add(&sum)
 		}
 	}
 	ours, err := ourFigures(ctx, r.store, r.account.ID, append([]string{"account"}, r.report.Levels...), r.report.From,
