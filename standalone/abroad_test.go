@@ -61,9 +61,14 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 	require.NoError(t, err)
 	creds, err := askCredentials(t.Context(), server.URL)
 	require.NoError(t, err)
-	written, err := bind(t.Context(), s, box, server.URL, creds)
+	bound, isNew, err := bind(t.Context(), s, box, server.URL, creds)
 	require.NoError(t, err)
-	require.True(t, written)
+	require.Equal(t, ofEach(4), bound)
+	require.True(t, isNew)
+	again, isNew, err := bind(t.Context(), s, box, server.URL, creds)
+	require.NoError(t, err)
+	require.Zero(t, again)
+	require.False(t, isNew)
 
 	var accounts []struct {
 		ID              int64

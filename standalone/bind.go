@@ -28,15 +28,14 @@ type Binding struct {
 	BaseURLs map[string]string
 	// AuthoriseURLs holds the addresses where their logins are authorised, as for the setting media.authorise_url.
 	AuthoriseURLs map[string]string
-	// Accounts is how many accounts the simulated logins reach, on all platforms together.
+	// Accounts is how many accounts were bound; 0 if the config database already had all platforms' bindings. Then it was
+	// not changed.
 	Accounts int
-	// Written is false if the config database already had bindings of accounts. Then it was not changed.
-	Written bool
 }
 
 // Bind binds a deployment to the world of the simulator at address, such as http://127.0.0.1:9090. It writes the
-// simulated apps, logins, accounts, limits and bindings into a config database that has none, as a person would copy
-// them from the platforms' developer consoles. The box must be the deployment's.
+// simulated apps, logins, accounts, limits and bindings of each platform that has no bindings in the config database, as
+// a person would copy them from the platforms' developer consoles. The box must be the deployment's.
 func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) (Binding, error) {
 	address = strings.TrimSuffix(address, "/")
 	creds, err := askCredentials(ctx, address)
@@ -44,14 +43,7 @@ func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) 
 		return Binding{}, err
 	}
 	b := Binding{BaseURLs: creds.baseURLs(address), AuthoriseURLs: creds.authoriseURLs(address)}
-	for _, c := range creds {
-		for _, app := range c.Apps {
-			for _, l := range app.Logins {
-				b.Accounts += len(l.AccountIDs)
-			}
-		}
-	}
-	b.Written, err = bind(ctx, s, box, address, creds)
+	b.Accounts, _, err = bind(ctx, s, box, address, creds)
 	return b, err
 }
 
@@ -90,16 +82,28 @@ var systems = []string{"ios", "android"}
 // unassignedEvery is n if one account in n has no binding.
 const unassignedEvery = 10
 
-// bind fills a config database and reports whether it did. Existing rows stay, because refreshed tokens are newer than
-// the simulator's first ones.
-func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, creds credentials) (written bool,
-	err error) {
-	var have int
-	if err := s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM account_binding").Row().Scan(&have); err != nil {
-		return false, fmt.Errorf("read account_binding: %w", err)
+// bind binds the accounts of platforms that have no bindings. Existing rows stay, because refreshed tokens are newer than
+// the simulator's first ones. It returns how many accounts it bound, and whether the config database had no bindings.
+func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, creds credentials) (bound int,
+	isNew bool, err error) {
+	var have []struct {
+		Media string
+		Bound bool
 	}
-	if have > 0 {
-		return false, nil
+	const query = "SELECT a.media, MAX(b.account_id) IS NOT NULL AS bound FROM media_account a" +
+		" LEFT JOIN account_binding b ON b.account_id = a.id GROUP BY a.media"
+	if err := s.Config.Writer(ctx).Raw(query).Scan(&have).Error; err != nil {
+		return 0, false, fmt.Errorf("read account_binding: %w", err)
+	}
+	missing := maps.Clone(creds)
+	for _, h := range have {
+		if h.Bound || unassigned(h.Media, creds[h.Media]) {
+			delete(missing, h.Media)
+		}
+	}
+	isNew = len(missing) == len(creds)
+	if len(missing) == 0 {
+		return 0, isNew, nil
 	}
 	var rows [][]any
 	for _, g := range games {
@@ -107,40 +111,63 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 	}
 	if err := s.Config.Upsert(s.Config.Writer(ctx),
 		sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, rows); err != nil {
-		return false, err
+		return 0, false, err
 	}
-	if err := bindLimits(ctx, s, address); err != nil {
-		return false, err
+	if err := bindLimits(ctx, s, address, missing); err != nil {
+		return 0, false, err
+	}
+	for name, c := range missing {
+		n, err := bindPlatform(ctx, s, box, address, name, c)
+		if err != nil {
+			return bound, isNew, err
+		}
+		bound += n
+	}
+	return bound, isNew, nil
+}
+
+// unassigned reports whether all accounts of a platform stay without a binding.
+func unassigned(name string, c control.Credentials) bool {
+	for _, app := range c.Apps {
+		for _, l := range app.Logins {
+			for _, id := range l.AccountIDs {
+				if _, _, bound := gameOf(name, id); bound {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func bindPlatform(ctx context.Context, s *store.Store, box *secret.Box, address, name string, c control.Credentials) (
+	accounts int, err error) {
+	// Most platforms do not tell an account's zone and currency; a person knows them.
+	homes, err := verify.Homes(ctx, http.DefaultClient, address, name)
+	if err != nil {
+		return 0, err
 	}
 	var bindings [][]any
-	for name, c := range creds {
-		// No answer of these platforms contains an account's zone and currency; a person knows them.
-		homes, err := verify.Homes(ctx, http.DefaultClient, address, name)
-		if err != nil {
-			return false, err
+	for _, app := range c.Apps {
+		if err := token.PutApp(ctx, s, box, name, app.AppID, secret.NewText(app.Secret)); err != nil {
+			return 0, err
 		}
-		for _, app := range c.Apps {
-			if err := token.PutApp(ctx, s, box, name, app.AppID, secret.NewText(app.Secret)); err != nil {
-				return false, err
+		for _, l := range app.Logins {
+			id, err := putLogin(ctx, s, box, name, app.AppID, l)
+			if err != nil {
+				return 0, err
 			}
-			for _, l := range app.Logins {
-				id, err := putLogin(ctx, s, box, name, app.AppID, l)
-				if err != nil {
-					return false, err
-				}
-				bound, err := bindAccounts(ctx, s, name, id, l.AccountIDs, homes)
-				if err != nil {
-					return false, err
-				}
-				bindings = append(bindings, bound...)
+			bound, err := bindAccounts(ctx, s, name, id, l.AccountIDs, homes)
+			if err != nil {
+				return 0, err
 			}
+			bindings, accounts = append(bindings, bound...), accounts+len(l.AccountIDs)
 		}
 	}
-	// This row is written last, because it marks the rest as complete.
-	err = s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{
+	// These rows are written last, because they mark the rest as complete.
+	return accounts, s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{
 		Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"},
 	}, bindings)
-	return err == nil, err
 }
 
 // putLogin stores the simulator's tokens of a login, which is authorised with them.
@@ -161,8 +188,8 @@ func gameOf(platform, externalID string) (game, system string, bound bool) {
 	return games[n%len(games)].code, systems[n/7%len(systems)], n%unassignedEvery != 0
 }
 
-// bindLimits writes the simulator's limits into rate_limit.
-func bindLimits(ctx context.Context, s *store.Store, address string) error {
+// bindLimits writes the simulator's limits of platforms into rate_limit.
+func bindLimits(ctx context.Context, s *store.Store, address string, platforms credentials) error {
 	var limits struct {
 		Rules  []limit.Rule `json:"rules"`
 		Shared []string     `json:"shared"`
@@ -171,7 +198,7 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 		return err
 	}
 	for _, r := range limits.Rules {
-		if r.Limit == 0 {
+		if _, ok := platforms[r.Media]; !ok || r.Limit == 0 {
 			continue
 		}
 		if err := s.AddRateLimit(ctx, LimitOf(r, slices.Contains(limits.Shared, r.Media))); err != nil {

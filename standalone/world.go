@@ -125,7 +125,7 @@ func (w *world) bind(ctx context.Context, s *store.Store, box *secret.Box) (err 
 	if w.live != nil {
 		return w.live.Bind(ctx, s, box)
 	}
-	w.isNew, err = bind(ctx, s, box, w.address, w.creds)
+	_, w.isNew, err = bind(ctx, s, box, w.address, w.creds)
 	return err
 }
 

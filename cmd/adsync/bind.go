@@ -71,10 +71,10 @@ command works on the tables, and needs these keys.`,
 					return fmt.Errorf("bind the accounts of %s: %w", simulator, err)
 				}
 				out := cmd.OutOrStdout()
-				if b.Written {
+				if b.Accounts > 0 {
 					fmt.Fprintf(out, "%s bound.\n", plural.Count(b.Accounts, "simulated account is", "simulated accounts are"))
 				} else {
-					fmt.Fprintln(out, "There are bindings already: nothing was written.")
+					fmt.Fprintln(out, "The platforms have bindings already: nothing was written.")
 				}
 				fmt.Fprint(out, "\nadsync serve reaches them with these settings:\n\nmedia:\n  base_url:\n")
 				for _, name := range slices.Sorted(maps.Keys(b.BaseURLs)) {

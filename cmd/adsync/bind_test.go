@@ -47,7 +47,7 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 	}
 	require.Equal(t, result{stdout: "4 simulated accounts are bound.\n" + settings},
 		adsync(environ, "bind", "--simulator", address))
-	require.Equal(t, result{stdout: "There are bindings already: nothing was written.\n" + settings},
+	require.Equal(t, result{stdout: "The platforms have bindings already: nothing was written.\n" + settings},
 		adsync(environ, "bind", "--simulator", address+"/"))
 	p.stop(t, syscall.SIGTERM)
 
