@@ -237,6 +237,7 @@ func testEmptyRows(t *testing.T, h *harness) {
 		var err error
 		for _, h.server.BaseURL = range answers {
 			h.connect(t, client.NewHTTP())
+			_, _ = get(h.first()) // Some packages first ask for what they then keep.
 			api = h.first()
 			if page, err = get(api); err == nil {
 				break
