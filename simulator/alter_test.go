@@ -59,7 +59,7 @@ func TestAlter_EachOrderChangesOnlyWhatItNames(t *testing.T) {
 	s := newSim(t, Config{Accounts: ofEach(8)}).unlimited()
 	effects := map[string]int{}
 	kinds := []string{fault.AlterValue, fault.AlterRow, fault.AlterPage, fault.AlterAccount, fault.AlterDay,
-		fault.AlterHour, fault.AlterDeletion, fault.AlterRow}
+		fault.AlterHour, fault.AlterDeletion, fault.AlterRow, fault.AlterUnit}
 	for seed := range 5 * len(kinds) {
 		what := kinds[seed%len(kinds)]
 		order := fields{"what": what, "seed": seed, "media": clients[seed/len(kinds)%len(clients)]}
@@ -83,7 +83,7 @@ func TestAlter_EachOrderChangesOnlyWhatItNames(t *testing.T) {
 			require.Positive(t, found[table], "%s is not seen: %s", table, jsonText(x))
 		}
 		require.Len(t, found, len(tables), "%v for %s", found, jsonText(x))
-		if x.Effect == fault.EffectChanged || what == fault.AlterDeletion || what == fault.AlterRow {
+		if what == fault.AlterValue || what == fault.AlterDeletion || what == fault.AlterRow {
 			require.Equal(t, 1, found[tables[0]], jsonText(x))
 		}
 		if x.Effect == fault.EffectMissing && what != fault.AlterAccount {
@@ -96,7 +96,7 @@ func TestAlter_EachOrderChangesOnlyWhatItNames(t *testing.T) {
 		"value report changed", "value config changed", "row report missing", "row report duplicated", "row config missing",
 		"row config duplicated",
 		"page report missing", "account report missing", "account report swapped", "day report missing",
-		"hour report missing",
+		"hour report missing", "unit report changed",
 		"deletion config served as deleted", "deletion config served as live",
 	} {
 		require.Positive(t, effects[want], "%s: %v", want, effects)

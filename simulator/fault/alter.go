@@ -16,6 +16,7 @@ const (
 	AlterAccount  = "account"  // all report rows of an account at a level are missing, or another account's
 	AlterDay      = "day"      // all report rows of an account, level and day are missing
 	AlterHour     = "hour"     // all report rows of an account, level and hour are missing
+	AlterUnit     = "unit"     // the money in all report rows of an account at a level is a hundred times as high
 	AlterDeletion = "deletion" // a live object is served as deleted, or a deleted one as live
 )
 
@@ -36,6 +37,9 @@ const (
 )
 
 const pageRows = 100
+
+// fensOfYuan is by how much money is off where the one is taken for the other.
+const fensOfYuan = 100
 
 // Alteration describes exactly what is served differently from the truth. The truth does not change, and all served
 // data are consistent with the alteration: totals, page counts, sums. It does not depend on time: the named rows stay
@@ -181,6 +185,15 @@ func (x *Alteration) alterRows(rows []world.Row) []world.Row {
 					delta /= world.MicrosPerFen
 				}
 				rows[i].Figures[x.compiled.field] += delta
+			}
+		}
+		return rows
+	case x.What == AlterUnit:
+		for i := range rows {
+			for m := range rows[i].Figures {
+				if world.Metric(m).IsMoney() {
+					rows[i].Figures[m] *= fensOfYuan
+				}
 			}
 		}
 		return rows

@@ -86,12 +86,12 @@ func (c *chooser) plan() error {
 		default:
 			x.Of = draw(c.rng, []string{OfReport, OfReport, OfConfig})
 		}
-	case AlterAccount, AlterDay, AlterHour:
+	case AlterAccount, AlterDay, AlterHour, AlterUnit:
 		x.Of = OfReport
 	case AlterDeletion:
 		x.Of = OfConfig
 	default:
-		return fmt.Errorf("what must be value, row, page, account, day, hour or deletion, not %q", x.What)
+		return fmt.Errorf("what must be value, row, page, account, day, hour, unit or deletion, not %q", x.What)
 	}
 	if (x.Of == OfConfig && aboutReports) || (x.Of == OfReport && isConfigField) ||
 		(x.Of != OfConfig && x.Of != OfReport) {
@@ -141,7 +141,7 @@ func (c *chooser) chooseReport() error {
 	if x.What == AlterHour || x.Hour != nil {
 		x.Granularity = "hourly"
 	}
-	if x.Granularity == "" && x.What != AlterAccount {
+	if x.Granularity == "" && x.What != AlterAccount && x.What != AlterUnit {
 		x.Granularity = draw(c.rng, []string{"daily", "hourly"})
 	}
 	if x.What == AlterPage {
@@ -228,6 +228,8 @@ func (c *chooser) cut(a *world.Account, rows []world.Row) {
 				x.Effect, x.OtherAccount = effectSwapped, strconv.FormatInt(partner.ID, 10)
 			}
 		}
+	case AlterUnit:
+		x.Effect, x.RowCount = EffectChanged, len(rows)
 	case AlterDay:
 		x.Day = world.FormatDay(r.Day)
 		x.RowCount = countRows(rows, func(o world.Row) bool { return o.Day == r.Day })
