@@ -3,8 +3,12 @@ package engine
 import (
 	"adsync/base/rawtable"
 	"adsync/media"
+	"adsync/media/baidu"
+	"adsync/media/bilibili"
+	"adsync/media/kuaishou"
 	"adsync/media/oceanengine"
 	"adsync/media/tencent"
+	"adsync/media/tiktok"
 )
 
 // Platforms returns the platforms that adsync can pull, in the order of their names in lists. It has a line for each,
@@ -13,6 +17,10 @@ func Platforms() []media.Platform {
 	return []media.Platform{
 		tencent.New(),
 		oceanengine.New(),
+		kuaishou.New(),
+		tiktok.New(),
+		baidu.New(),
+		bilibili.New(),
 	}
 }
 

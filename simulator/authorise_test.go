@@ -56,7 +56,7 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 
 func TestAuthorise_LetsAPersonChooseTheLogin(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 500}).unlimited()
+	s := newSim(t, Config{Accounts: ofEach(250)}).unlimited()
 	app := s.credentials("tencent")
 	ask := []string{"client_id", app.AppID, "redirect_uri", "https://x.example/cb", "state", "<s>"}
 	w := s.do(httptest.NewRequest(http.MethodGet, "/tencent/oauth/authorize?"+query(ask...).Encode(), nil))

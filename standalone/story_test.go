@@ -32,10 +32,11 @@ func shortNight() story.Plan {
 		{At: -20 * time.Minute, Title: "the evening", Events: events("page shifted")},
 		{At: 0, Title: "midnight", Events: events("account frozen", "permission revoked")},
 		{At: 100 * time.Minute, Title: "the look-back",
-			Events: events("empty yesterday", "last row lost", "account rebound", "edits shown late")},
+			Events: events("empty yesterday", "last row lost", "account rebound")},
 		{
 			At: 130 * time.Minute, Title: "late figures",
-			Events: events("older pull ends last", "yesterday corrected", "token died", "account opened again"),
+			Events: events("older pull ends last", "yesterday corrected", "token died", "account opened again",
+				"edits shown late"),
 		},
 		{At: 520 * time.Minute, Title: "the morning", Calm: true, Events: events("metric retired")},
 		{At: 540 * time.Minute, Title: "rows are lost", Events: events("day lost from the tables")},

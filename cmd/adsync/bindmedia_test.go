@@ -38,10 +38,11 @@ type simulatedApp struct {
 	id, secret string
 	accounts   []string
 	tokens     []string
+	login      seam.Login
 	authorise  string // the address where its logins are authorised
 }
 
-func askSimulator(t *testing.T, simulator, media string) simulatedApp {
+func askSimulator(t *testing.T, simulator, name string) simulatedApp {
 	t.Helper()
 	_, body := get(t, simulator+"/_sim/credentials")
 	var all map[string]struct {
@@ -49,6 +50,8 @@ func askSimulator(t *testing.T, simulator, media string) simulatedApp {
 		Apps          []struct {
 			AppID, Secret string
 			Logins        []struct {
+				UserID   string   `json:"user_id"`
+				UserName string   `json:"user_name"`
 				Access   string   `json:"access_token"`
 				Refresh  string   `json:"refresh_token"`
 				Accounts []string `json:"account_ids"`
@@ -56,12 +59,14 @@ func askSimulator(t *testing.T, simulator, media string) simulatedApp {
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(body, `"app_id"`, `"AppID"`)), &all))
-	a := all[media].Apps[0]
-	tokens := []string{a.Logins[0].Access}
-	if refresh := a.Logins[0].Refresh; refresh != "" {
-		tokens = append(tokens, refresh)
+	a := all[name].Apps[0]
+	l := a.Logins[0]
+	tokens := []string{l.Access}
+	if l.Refresh != "" {
+		tokens = append(tokens, l.Refresh)
 	}
-	return simulatedApp{a.AppID, a.Secret, a.Logins[0].Accounts, tokens, simulator + all[media].AuthorisePath}
+	return simulatedApp{a.AppID, a.Secret, l.Accounts, tokens, seam.Login{ID: l.UserID, Name: l.UserName},
+		simulator + all[name].AuthorisePath}
 }
 
 // stopAndReadLog sends SIGTERM and returns the rest of the log.

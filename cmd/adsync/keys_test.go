@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestKeys_RotateWhileADeploymentRuns(t *testing.T) {
 	write(oldKey)
 	environ := append(slices.DeleteFunc(serveEnviron(t), func(v string) bool { return v == secretEnviron[0] }),
 		"ADSYNC_SECRET_KEYS_FILE="+file)
-	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts="+strconv.Itoa(len(engine.PlatformNames())))
 	r := adsync(environ, "bind", "--simulator=http://"+world.await(t, "msg", served)["addr"].(string))
 	require.Zero(t, r.code, r.stderr)
 	r = adsync(environ, "keys")

@@ -62,7 +62,7 @@ func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 
 func TestLive_ExitsWith0WhenEqualAnd1WhenNot(t *testing.T) {
 	t.Parallel()
-	sim, err := simulator.New(simulator.Config{Accounts: 6, Seed: 5, Frozen: true})
+	sim, err := simulator.New(simulator.Config{Accounts: 2 * len(engine.PlatformNames()), Seed: 5, Frozen: true})
 	require.NoError(t, err)
 	server := httptest.NewServer(sim.Handler())
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -42,7 +43,8 @@ func TestSimulate_ServesUntilASignalAndKeepsItsWorld(t *testing.T) {
 
 func TestSimulate_ServesAPlatformOnItsOwnAddress(t *testing.T) {
 	t.Parallel()
-	args := []string{"simulate", "--listen=127.0.0.1:0", "--accounts=4"}
+	args := []string{"simulate", "--listen=127.0.0.1:0",
+		"--accounts=" + strconv.Itoa(2*len(simulator.Platforms()))}
 	for name := range simulator.Platforms() {
 		args = append(args, "--listen-platform="+name+"=127.0.0.1:0")
 	}
@@ -56,8 +58,8 @@ func TestSimulate_ServesAPlatformOnItsOwnAddress(t *testing.T) {
 		platform, app := engine.Platform(name), askSimulator(t, together, name)
 		transport := client.NewTransport(platform, base, http.DefaultClient)
 		if len(app.tokens) > 1 {
-			tokens, err := platform.Refresh(t.Context(), transport, media.App{ID: app.id, Secret: secret.NewText(app.secret)},
-				app.tokens[1])
+			tokens, err := platform.Refresh(media.WithLogin(t.Context(), app.login), transport,
+				media.App{ID: app.id, Secret: secret.NewText(app.secret)}, app.tokens[1])
 			require.NoError(t, err, "it is this platform, which alone knows the token")
 			require.False(t, tokens.Access.IsZero())
 		}

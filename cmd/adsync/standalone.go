@@ -48,8 +48,9 @@ row of the tables is compared with the platforms' truth. It exits with 0 only if
 inside this program has a night: a kept world in --data, --simulator and --story=false have only the comparison.
 
 With --live no platform is simulated: one real account is pulled for some days, with a token from the environment
-(ADSYNC_LIVE_TOKEN) or the terminal. The program only reads it: it sends nothing but GETs. Then it shows our totals of
-each day next to those that the platform returns when they are read again, with the calls used and the quota left.
+(ADSYNC_LIVE_TOKEN) or the terminal. The program only reads it: it sends nothing but GETs, and POSTs that the platform
+documents as reads. Then it shows our totals of each day next to those that the platform returns when they are read
+again, with the calls used and the quota left.
 It exits with 0 if they are equal, 1 if they differ or something failed, 2 if the command line is wrong.`,
 		Example: `  adsync standalone
   adsync standalone --accounts 2000 --speed 60
@@ -155,8 +156,8 @@ func runStandalone(ctx context.Context, cfg settings.Config, o standalone.Option
 
 // liveFlags adds the flags of a live account.
 func liveFlags(flags *pflag.FlagSet, pull *live.Pull) {
-	flags.StringVar(&pull.Media, "live", "", "pull a real account of this platform, "+
-		strings.Join(engine.PlatformNames(), " or ")+", and compare it with the platform's totals")
+	flags.StringVar(&pull.Media, "live", "", "pull a real account of one of "+
+		strings.Join(engine.PlatformNames(), ", ")+", and compare it with the platform's totals")
 	flags.StringVar(&pull.Account, "account", "",
 		"with --live: the account's id on the platform, such as 20000001 or {media}/20000001")
 	flags.StringVar(&pull.User, "user", "",

@@ -90,7 +90,7 @@ func spec() *world.Spec {
 		},
 		// The samples' account has seven digits, as have those of small worlds. All ids are below 2^53.
 		AccountBase: 1_100_000, AccountStep: 23,
-		ProjectBase: 10_000_000, ObjectBase: 100_000_000, ObjectStep: 3,
+		ProjectBase: 10_000_000, ObjectBase: 10_000_000_000, ObjectStep: 3,
 		CreativeBase: 1_000_000_000, AppBase: 660_000_000,
 		CreativeObject: func(x *world.Creative) string { return strconv.FormatInt(x.ID, 10) },
 		AssetID:        assetID,

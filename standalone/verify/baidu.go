@@ -23,9 +23,6 @@ var baidu = world{
 		"first_pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained", "forms"),
 }
 
-// The list of worlds does not have it yet.
-var _ = baidu
-
 // The columns have the names of search reports, also for rows of feed reports.
 var baiduReport = []rawColumn{
 	fens("cost", "cost"),

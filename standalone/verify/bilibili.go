@@ -24,9 +24,6 @@ var bilibili = world{
 		"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d7", "next_day_retained"),
 }
 
-// worlds does not have it yet.
-var _ = bilibili
-
 // milliFen is an amount whose field has thousandths of a fen: 100,000 of them are a yuan.
 func milliFen(field, metric string) rawColumn {
 	return figure(field+"_millifen", metric, microsPerFen/1000)

@@ -8,9 +8,6 @@ import (
 
 // This file defines what the tables of Kuaishou must hold, from the platform's documents.
 
-// The list of worlds does not have it yet.
-var _ = kuaishou
-
 // kuaishou is what is compared of Kuaishou. It counts conversions by the impression, and separately when they happen.
 var kuaishou = world{
 	media: "kuaishou", accounts: "kuaishou_account", nameColumn: "user_name", daily: "kuaishou_report_daily",

@@ -4,4 +4,8 @@ package verify
 var worlds = []world{
 	tencent,
 	oceanEngine,
+	kuaishou,
+	tiktok,
+	baidu,
+	bilibili,
 }

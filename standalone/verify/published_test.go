@@ -52,7 +52,8 @@ type pulledWorld struct {
 
 func newPulledWorld(t *testing.T) *pulledWorld {
 	t.Helper()
-	const seed = 395 // its large accounts are among the smallest of their kind
+	const seed = 395                        // its large accounts are among the smallest of their kind
+	accounts := len(engine.PlatformNames()) // one of each
 	dir := t.TempDir()
 	api := httpapi.DefaultConfig()
 	api.Listen = "127.0.0.1:0"
@@ -60,10 +61,10 @@ func newPulledWorld(t *testing.T) *pulledWorld {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	require.NoError(t, standalone.Run(ctx, standalone.Options{
-		Accounts: 3, Seed: seed, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(),
+		Accounts: accounts, Seed: seed, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(),
 		Logger: logger, Out: io.Discard,
 	}))
-	sim, err := simulator.New(simulator.Config{Accounts: 3, Seed: seed, DataDir: filepath.Join(dir, "world")})
+	sim, err := simulator.New(simulator.Config{Accounts: accounts, Seed: seed, DataDir: filepath.Join(dir, "world")})
 	require.NoError(t, err)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {

@@ -4,9 +4,6 @@ import "strconv"
 
 // This file defines what the tables of TikTok must hold, from the platform's documents.
 
-// The platform is not in the list of worlds yet.
-var _ = tiktok
-
 // tiktok is what is compared of TikTok. It counts conversions at the time of the click or the view, and separately at
 // the time of the event. It has no list of the cash flow.
 var tiktok = world{

@@ -15,6 +15,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/engine"
+	"adsync/test/platforms/simclient"
 )
 
 // TestDeployment_StatementsNameTheirShard reads the statements that a deployment sends to its data database, from the
@@ -24,8 +25,8 @@ import (
 // test/vitess.
 func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	t.Parallel()
-	// 40 accounts include some without a game, whose summaries have a statement that no other work needs.
-	w := newWorld(t, 40, 171)
+	// So many accounts include some without a game, whose summaries have a statement that no other work needs.
+	w := newWorld(t, simclient.OfEach(20), 171)
 	var said *recorder
 	var recorded sqldb.Config
 	d := deploy(t, w, func(s services, settings map[string]any) {

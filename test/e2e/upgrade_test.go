@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/engine"
 	"adsync/standalone/verify"
+	"adsync/test/platforms/simclient"
 )
 
 // lastRelease builds the program of the last release. The file names it by its tag or commit; the person who releases
@@ -62,12 +64,17 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 		t.Skip("a deployment of several processes needs a MySQL")
 	}
 	old := lastRelease(t)
-	w := newWorld(t, 12, 171)
-	d := deployProgram(t, old, w)
+	w := newWorld(t, simclient.OfEach(6), 171)
+	d := prepare(t, newServices(t), old, w)
 	whole := d.whole
 	d.whole = map[string]any{} // The last release does not know "scope".
+	later := d.leaveOutLaterPlatforms(t)
 	// It pulls the platform's materials in a way that the platform does not support.
-	d.leftOut = ofMaterials
+	d.leftOut = func(task string) bool {
+		media, _, _ := strings.Cut(task, ".")
+		return slices.Contains(later, media) || ofMaterials(task)
+	}
+	d.startAll(t)
 	producer, first, second := 0, 1, 2
 	w.slowDown(t, 20*time.Millisecond) // This leaves work for each consumer.
 
@@ -77,7 +84,9 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	command(t, "migrate", "up", "--config", d.config)
 	d.requireSucceeded(t, d.await(t, ids))
 
+	// The old processes have read their settings.
 	d.program = program
+	d.writeSettings(t)
 	d.replace(t, first)
 	d.workTogether(t, first, second) // This program's consumer and the last release's for the last release's producer.
 
@@ -90,11 +99,42 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	d.replace(t, second) // In the middle of its work.
 	d.requireSucceeded(t, d.await(t, ids))
 
+	// The platforms that the release brings have the tasks that the migration wrote.
+	command(t, "bind", "--config", d.config, "--simulator", w.address)
 	d.leftOut = nil
 	d.requireSucceeded(t, d.await(t, d.orderAll(t, false)))
 	d.summarise(t)
 	d.requireTruth(t)
 	d.stop(t)
+}
+
+// leaveOutLaterPlatforms removes the platforms that the deployment's program does not know from its settings, until its
+// processes are replaced, and from its tables. It returns their names.
+func (d *deployment) leaveOutLaterPlatforms(t *testing.T) (later []string) {
+	t.Helper()
+	var known []string
+	require.NoError(t, d.store.Config.Writer(t.Context()).Table("cron_task").Distinct().Pluck("media", &known).Error)
+	all := d.settings
+	d.settings = maps.Clone(all)
+	media := maps.Clone(all["media"].(map[string]any))
+	for name, urls := range media {
+		if urls, ok := urls.(map[string]any); ok {
+			urls = maps.Clone(urls)
+			maps.DeleteFunc(urls, func(platform string, _ any) bool { return !slices.Contains(known, platform) })
+			media[name] = urls
+		}
+	}
+	d.settings["media"] = media
+	d.writeSettings(t)
+	d.settings = all
+	for _, statement := range []string{
+		"DELETE FROM account_binding WHERE account_id IN (SELECT id FROM media_account WHERE media NOT IN ?)",
+		"DELETE FROM media_account WHERE media NOT IN ?", "DELETE FROM media_token WHERE media NOT IN ?",
+		"DELETE FROM media_app WHERE media NOT IN ?", "DELETE FROM rate_limit WHERE media NOT IN ?",
+	} {
+		require.NoError(t, d.store.Config.Writer(t.Context()).Exec(statement, known).Error)
+	}
+	return slices.DeleteFunc(engine.PlatformNames(), func(name string) bool { return slices.Contains(known, name) })
 }
 
 // ofMaterials reports whether a task pulls creatives that are not separate objects, but what an ad shows.
