@@ -2,6 +2,8 @@ package media
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -62,4 +64,26 @@ type FundDaily struct {
 	// PublishedAfter is how long after its end a day's cash flow is published. Until then it is not pulled.
 	PublishedAfter time.Duration
 	Page           func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+}
+
+// ReadBalance reads an answer's only balance, which has no fund type. An answer without field is broken.
+func ReadBalance(data json.RawMessage, endpoint, field string, amounts wire.Amounts) ([]Row, error) {
+	row := OpenRow(data, func(r *wire.Row) Row {
+		if _, ok := r.Fields()[field]; !ok {
+			r.Lose(field, errors.New("is missing"))
+		}
+		return ReadAmounts(r, amounts, Row{})
+	})
+	if row.Lost {
+		return nil, Broken(endpoint, errors.New("there is no "+field))
+	}
+	return []Row{row}, nil
+}
+
+// ReadAmounts adds the amounts of an answer's row to a row that has no fund type.
+func ReadAmounts(r *wire.Row, amounts wire.Amounts, row Row) Row {
+	var bad []wire.Fault
+	row.Raw, row.Funds, bad = amounts.Read(r.Fields(), "")
+	r.Add(bad)
+	return row
 }

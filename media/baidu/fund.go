@@ -42,18 +42,5 @@ func fetchBalance(ctx context.Context, api media.API) ([]media.Row, error) {
 	if len(rows) != 1 || len(lost) > 0 {
 		return nil, media.Broken(balanceEndpoint, errors.New("there is not one balance"))
 	}
-	row := media.OpenRow(rows[0], func(r *wire.Row) media.Row {
-		if _, ok := r.Fields()["balance"]; !ok {
-			r.Lose("balance", errors.New("is missing"))
-		}
-		var row media.Row
-		var bad []wire.Fault
-		row.Raw, row.Funds, bad = balanceAmounts.Read(r.Fields(), "")
-		r.Add(bad)
-		return row
-	})
-	if row.Lost {
-		return nil, media.Broken(balanceEndpoint, errors.New("there is no balance"))
-	}
-	return []media.Row{row}, nil
+	return media.ReadBalance(rows[0], balanceEndpoint, "balance", balanceAmounts)
 }

@@ -88,10 +88,7 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 	answer := wire.Open(data)
 	a := media.Authorisation{Tokens: tokens, Login: cmp.Or(string(answer.ID("userId")), user)}
 	a.Name, err = p.nameOf(ctx, transport, a, answer.Text("openId"))
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Message += ": the platform returned tokens but not the login's name: authorise again"
-	}
-	return a, err
+	return a, media.WithoutOwner(err)
 }
 
 // nameOf returns the name of a login, which all calls need.
@@ -155,21 +152,10 @@ func (p Platform) askTokens(ctx context.Context, transport media.Transport, name
 	if err != nil {
 		return nil, &media.Error{Class: media.Bug, Message: "the body of oauth/" + name + " cannot be encoded"}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, oauthURL(transport.BaseURL())+"/oauth/"+name,
-		bytes.NewReader(encoded))
-	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	req.Header.Set("Content-Type", "application/json;charset=UTF-8")
-	status, header, answer, err := transport.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	data, err := p.Decode(status, header, answer)
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Redact(secrets...)
-	}
-	return data, err
+	return media.SecretCall{
+		Method: http.MethodPost, Address: oauthURL(transport.BaseURL()) + "/oauth/" + name,
+		ContentType: "application/json;charset=UTF-8", Body: encoded, Secrets: secrets,
+	}.Send(ctx, transport, p)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {

@@ -2,7 +2,6 @@ package bilibili
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"time"
 
@@ -60,28 +59,12 @@ func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := media.OpenRow(data, func(r *wire.Row) media.Row {
-		if _, ok := r.Fields()["cash"]; !ok {
-			r.Lose("cash", errors.New("is missing"))
-		}
-		return readMoney(r, balanceAmounts, media.Row{})
-	})
-	if row.Lost {
-		return nil, media.Broken(cashEndpoint, errors.New("there is no cash"))
-	}
-	return []media.Row{row}, nil
+	return media.ReadBalance(data, cashEndpoint, "cash", balanceAmounts)
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
 	return rowsOf(flowEndpoint).PostPage(ctx, api, page, of(api, map[string]any{"start_date": q.From, "end_date": q.To}),
 		media.EachRow(func(r *wire.Row) media.Row {
-			return readMoney(r, flowAmounts, media.Row{Day: r.KeyDay("date")})
+			return media.ReadAmounts(r, flowAmounts, media.Row{Day: r.KeyDay("date")})
 		}))
-}
-
-func readMoney(r *wire.Row, amounts wire.Amounts, row media.Row) media.Row {
-	var bad []wire.Fault
-	row.Raw, row.Funds, bad = amounts.Read(r.Fields(), "")
-	r.Add(bad)
-	return row
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"adsync/base/secret"
@@ -59,39 +58,9 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 	if err != nil {
 		return media.Authorisation{}, err
 	}
-	var a media.Authorisation
-	// A pair whose owner is unknown cannot be stored, and the code is spent.
-	for try := 1; ; try++ {
-		if a, err = p.whoAmI(ctx, transport, tokens); err == nil || try == whoTries || ctx.Err() != nil {
-			break
-		}
-	}
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Message += ": the platform returned tokens but not their login: authorise again"
-	}
-	return a, err
-}
-
-// whoTries is how often the call for the login is tried.
-const whoTries = 3
-
-func (p Platform) whoAmI(ctx context.Context, transport media.Transport, tokens media.Tokens) (media.Authorisation,
-	error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, transport.BaseURL()+"/"+userEndpoint, http.NoBody)
-	if err != nil {
-		return media.Authorisation{}, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	p.Sign(req, tokens.Access.Reveal(), transport.Now())
-	data, err := p.send(transport, req, tokens.Access)
-	if err != nil {
-		return media.Authorisation{}, err
-	}
-	user := wire.Open(data)
-	a := media.Authorisation{Tokens: tokens, Login: user.Key("user_id"), Name: user.Text("user_name")}
-	if user.Lost() {
-		return media.Authorisation{}, media.Broken(userEndpoint, errors.New("it does not name the login"))
-	}
-	return a, nil
+	return media.OwnerOf(ctx, transport, p, tokens, userEndpoint, func(user *wire.Row) (id, name string) {
+		return user.Key("user_id"), user.Text("user_name")
+	})
 }
 
 // Refresh implements media.Platform. Its parameters follow OAuth 2.0 and are not documented. Both tokens are new, and
@@ -115,26 +84,11 @@ func (p Platform) askTokens(ctx context.Context, transport media.Transport, app 
 	form url.Values) (json.RawMessage, error) {
 	form.Set("client_id", app.ID)
 	form.Set("client_secret", app.Secret.Reveal())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/"+tokenEndpoint,
-		strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return p.send(transport, req, app.Secret, value)
-}
-
-// send sends a request that holds secrets, which are removed from the error.
-func (p Platform) send(transport media.Transport, req *http.Request, secrets ...secret.Text) (json.RawMessage, error) {
-	status, header, answer, err := transport.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	data, err := p.Decode(status, header, answer)
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Redact(secrets...)
-	}
-	return data, err
+	return media.SecretCall{
+		Method: http.MethodPost, Address: transport.BaseURL() + "/" + tokenEndpoint,
+		ContentType: "application/x-www-form-urlencoded", Body: []byte(form.Encode()),
+		Secrets: []secret.Text{app.Secret, value},
+	}.Send(ctx, transport, p)
 }
 
 // refreshLife is how long a refresh token lives: the answers do not have it, and STACK assumes 20 days.

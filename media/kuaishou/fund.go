@@ -2,7 +2,6 @@ package kuaishou
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"adsync/base/fund"
@@ -60,29 +59,13 @@ func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := media.OpenRow(data, func(r *wire.Row) media.Row {
-		if _, ok := r.Fields()["balance"]; !ok {
-			r.Lose("balance", errors.New("is missing"))
-		}
-		return readMoney(r, balanceAmounts, media.Row{})
-	})
-	if row.Lost {
-		return nil, media.Broken(fundEndpoint, errors.New("there is no balance"))
-	}
-	return []media.Row{row}, nil
+	return media.ReadBalance(data, fundEndpoint, "balance", balanceAmounts)
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
 	return rowsOf(flowEndpoint, flowPage).PostPage(ctx, api, page,
 		of(api, map[string]any{"start_date": q.From, "end_date": q.To}),
 		media.EachRow(func(r *wire.Row) media.Row {
-			return readMoney(r, flowAmounts, media.Row{Day: r.KeyDay("date")})
+			return media.ReadAmounts(r, flowAmounts, media.Row{Day: r.KeyDay("date")})
 		}))
-}
-
-func readMoney(r *wire.Row, amounts wire.Amounts, row media.Row) media.Row {
-	var bad []wire.Fault
-	row.Raw, row.Funds, bad = amounts.Read(r.Fields(), "")
-	r.Add(bad)
-	return row
 }

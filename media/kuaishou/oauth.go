@@ -1,7 +1,6 @@
 package kuaishou
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -59,11 +58,8 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 	if a.Login == "" {
 		a.Login, err = p.smallestAccount(ctx, transport, app, tokens)
 	}
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Message += ": the platform returned tokens but not their login: authorise again"
-	}
 	a.Name = "advertiser " + a.Login
-	return a, err
+	return a, media.WithoutOwner(err)
 }
 
 func (p Platform) smallestAccount(ctx context.Context, transport media.Transport, app media.App,
@@ -133,20 +129,10 @@ func (p Platform) askTokens(ctx context.Context, transport media.Transport, endp
 // post sends a body that holds secrets, which are removed from the error.
 func (p Platform) post(ctx context.Context, transport media.Transport, endpoint string, body []byte,
 	secrets ...secret.Text) (json.RawMessage, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/"+endpoint, bytes.NewReader(body))
-	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	status, header, answer, err := transport.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	data, err := p.Decode(status, header, answer)
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Redact(secrets...)
-	}
-	return data, err
+	return media.SecretCall{
+		Method: http.MethodPost, Address: transport.BaseURL() + "/" + endpoint, ContentType: "application/json", Body: body,
+		Secrets: secrets,
+	}.Send(ctx, transport, p)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {

@@ -2,7 +2,6 @@ package oceanengine
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"time"
 
@@ -73,21 +72,7 @@ func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := media.OpenRow(data, readFund)
-	if row.Lost {
-		return nil, media.Broken(fundEndpoint, errors.New("there is no balance"))
-	}
-	return []media.Row{row}, nil
-}
-
-func readFund(r *wire.Row) (row media.Row) {
-	if _, ok := r.Fields()["balance"]; !ok {
-		r.Lose("balance", errors.New("is missing"))
-	}
-	var bad []wire.Fault
-	row.Raw, row.Funds, bad = balanceAmounts.Read(r.Fields(), "")
-	r.Add(bad)
-	return row
+	return media.ReadBalance(data, fundEndpoint, "balance", balanceAmounts)
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
@@ -95,13 +80,7 @@ func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page str
 		"advertiser_id": {api.Account().ExternalID},
 		"start_date":    {q.From.String()},
 		"end_date":      {q.To.String()},
-	}, media.EachRow(readFlow))
-}
-
-func readFlow(r *wire.Row) media.Row {
-	row := media.Row{Day: r.KeyDay("date")}
-	var bad []wire.Fault
-	row.Raw, row.Funds, bad = flowAmounts.Read(r.Fields(), "")
-	r.Add(bad)
-	return row
+	}, media.EachRow(func(r *wire.Row) media.Row {
+		return media.ReadAmounts(r, flowAmounts, media.Row{Day: r.KeyDay("date")})
+	}))
 }

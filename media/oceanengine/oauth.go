@@ -1,10 +1,8 @@
 package oceanengine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -47,7 +45,7 @@ var exchangeFixes = map[string]string{
 // it. An older pair of the same login is dead from now on.
 func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
 	_ string) (media.Authorisation, error) {
-	data, err := p.askTokens(ctx, transport, "oauth2/access_token/", app, "auth_code", code.Reveal())
+	data, err := p.askTokens(ctx, transport, "oauth2/access_token/", app, "auth_code", code)
 	if err != nil {
 		return media.Authorisation{}, media.WithFix(err, exchangeFixes)
 	}
@@ -55,55 +53,18 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 	if err != nil {
 		return media.Authorisation{}, err
 	}
-	var a media.Authorisation
-	// A pair whose owner is unknown cannot be stored, and the code is spent.
-	for try := 1; ; try++ {
-		if a, err = p.whoAmI(ctx, transport, tokens); err == nil || try == whoTries || ctx.Err() != nil {
-			break
-		}
-	}
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Message += ": the platform returned tokens but not their login: authorise again"
-	}
-	return a, err
+	return media.OwnerOf(ctx, transport, p, tokens, userEndpoint, func(user *wire.Row) (id, name string) {
+		return user.Key("id"), user.Text("display_name")
+	})
 }
-
-// whoTries is how often the call for the login is tried.
-const whoTries = 3
 
 const userEndpoint = "2/user/info/"
-
-func (p Platform) whoAmI(ctx context.Context, transport media.Transport, tokens media.Tokens) (media.Authorisation,
-	error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, transport.BaseURL()+"/"+userEndpoint, http.NoBody)
-	if err != nil {
-		return media.Authorisation{}, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	p.Sign(req, tokens.Access.Reveal(), transport.Now())
-	status, header, body, err := transport.Do(req)
-	if err != nil {
-		return media.Authorisation{}, err
-	}
-	data, err := p.Decode(status, header, body)
-	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Redact(tokens.Access)
-		return media.Authorisation{}, e
-	}
-	if err != nil {
-		return media.Authorisation{}, err
-	}
-	user := wire.Open(data)
-	a := media.Authorisation{Tokens: tokens, Login: user.Key("id"), Name: user.Text("display_name")}
-	if user.Lost() {
-		return media.Authorisation{}, media.Broken(userEndpoint, errors.New("it does not name the login"))
-	}
-	return a, nil
-}
 
 // Refresh implements media.Platform. Both tokens are new, and the old pair is dead by the time the answer comes.
 func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App,
 	refreshToken string) (media.Tokens, error) {
-	data, err := p.askTokens(ctx, transport, "oauth2/refresh_token/", app, "refresh_token", refreshToken)
+	data, err := p.askTokens(ctx, transport, "oauth2/refresh_token/", app, "refresh_token",
+		secret.NewText(refreshToken))
 	if err != nil {
 		return media.Tokens{}, err
 	}
@@ -111,23 +72,18 @@ func (p Platform) Refresh(ctx context.Context, transport media.Transport, app me
 }
 
 // askTokens calls an endpoint for tokens, with the app's secret and with the code or token to exchange.
-func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App, name,
-	value string) (json.RawMessage, error) {
+func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App,
+	name string, value secret.Text) (json.RawMessage, error) {
 	// The platform requires the app's id as a number; json.Number keeps its digits.
-	body, err := json.Marshal(map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(), name: value})
+	body, err := json.Marshal(map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(),
+		name: value.Reveal()})
 	if err != nil {
 		return nil, &media.Error{Class: media.Invalid, Message: "the app's id is not a number"}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/"+endpoint, bytes.NewReader(body))
-	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	status, header, answer, err := transport.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	return p.Decode(status, header, answer)
+	return media.SecretCall{
+		Method: http.MethodPost, Address: transport.BaseURL() + "/" + endpoint, ContentType: "application/json", Body: body,
+		Secrets: []secret.Text{app.Secret, value},
+	}.Send(ctx, transport, p)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {

@@ -93,15 +93,10 @@ func (p Platform) askTokens(ctx context.Context, transport media.Transport, app 
 	query.Set("client_secret", app.Secret.Reveal())
 	// The path of the authorisation has no API version.
 	address := strings.TrimSuffix(transport.BaseURL(), "/v3.0") + "/oauth/token?" + query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	status, header, body, err := transport.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	return p.Decode(status, header, body)
+	return media.SecretCall{
+		Method: http.MethodGet, Address: address,
+		Secrets: []secret.Text{app.Secret, secret.NewText(cmp.Or(query.Get("authorization_code"), query.Get("refresh_token")))},
+	}.Send(ctx, transport, p)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {

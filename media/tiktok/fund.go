@@ -31,37 +31,14 @@ func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := readFund(data, id)
-	if err != nil {
-		return nil, media.Broken(infoEndpoint, err)
-	}
-	return []media.Row{row}, nil
-}
-
-// readFund reads the money of an account, which must be the only one of the answer.
-func readFund(data json.RawMessage, id string) (media.Row, error) {
 	var answer struct {
 		List wire.List `json:"list"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return media.Row{}, err
+		return nil, media.Broken(infoEndpoint, err)
 	}
-	if len(answer.List) != 1 {
-		return media.Row{}, errors.New("it does not have exactly the account that was requested")
+	if len(answer.List) != 1 || wire.Open(answer.List[0]).Key("advertiser_id") != id {
+		return nil, media.Broken(infoEndpoint, errors.New("it does not have exactly the account that was requested"))
 	}
-	other := false
-	row := media.OpenRow(answer.List[0], func(r *wire.Row) (row media.Row) {
-		other = r.Key("advertiser_id") != id
-		if _, has := r.Fields()["balance"]; !has {
-			r.Lose("balance", errors.New("is missing"))
-		}
-		var bad []wire.Fault
-		row.Raw, row.Funds, bad = balanceAmounts.Read(r.Fields(), "")
-		r.Add(bad)
-		return row
-	})
-	if other || row.Lost {
-		return media.Row{}, errors.New("there is no balance of the account")
-	}
-	return row, nil
+	return media.ReadBalance(answer.List[0], infoEndpoint, "balance", balanceAmounts)
 }

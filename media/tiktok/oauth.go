@@ -1,7 +1,6 @@
 package tiktok
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,17 +46,10 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 	if err != nil {
 		return media.Authorisation{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/"+exchangeEndpoint,
-		bytes.NewReader(body))
-	if err != nil {
-		return media.Authorisation{}, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	status, header, answer, err := transport.Do(req)
-	if err != nil {
-		return media.Authorisation{}, err
-	}
-	data, err := p.Decode(status, header, answer)
+	data, err := media.SecretCall{
+		Method: http.MethodPost, Address: transport.BaseURL() + "/" + exchangeEndpoint, ContentType: "application/json",
+		Body: body, Secrets: []secret.Text{app.Secret, code},
+	}.Send(ctx, transport, p)
 	if err != nil {
 		return media.Authorisation{}, media.WithFix(err, exchangeFixes)
 	}

@@ -530,7 +530,7 @@ func FuzzReaders(f *testing.F) {
 		_, _ = New().Probe(ctx, s, []media.Account{{ID: 1, ExternalID: "7", Zone: time.UTC}}, time.Now())
 		_, _, _ = readAccounts(body)
 		_, _ = readDetails(body)
-		_, _ = readFund(body, "7")
+		_, _ = fetchFund(ctx, s)
 		_, _ = readAuthorisation(body)
 		_, _ = New().Decode(http.StatusOK, http.Header{}, body)
 	})
