@@ -28,6 +28,7 @@ type state struct {
 	Version     int              `json:"version"`
 	Seed        int64            `json:"seed"`
 	Accounts    int              `json:"accounts"`
+	Platforms   []string         `json:"platforms"`
 	Giant       int              `json:"giant,omitempty"`
 	USD         int              `json:"usd,omitempty"`
 	Active      int              `json:"active,omitempty"`
@@ -54,6 +55,28 @@ type disk struct {
 	ledger     *os.File
 	ledgerSize int64
 	ledgerMax  int64 // above this size the ledger is rewritten
+}
+
+// firstPlatforms are those of worlds that do not name theirs: they began before there were others.
+var firstPlatforms = []string{"tencent", "oceanengine"}
+
+// keptPlatforms returns the names of the platforms of a directory's world, or nil if it has none.
+func keptPlatforms(dir string) ([]string, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept := state{Platforms: firstPlatforms}
+	if err := json.Unmarshal(raw, &kept); err != nil {
+		return nil, fmt.Errorf("read %s: %w", stateFile, err)
+	}
+	return kept.Platforms, nil
 }
 
 // open reads the world in a directory, or creates a new one there.
@@ -137,7 +160,7 @@ func (s *Simulator) save() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	now := state{
-		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Giant: s.sim.World.Giant,
+		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Platforms: namesOf(s.platforms), Giant: s.sim.World.Giant,
 		USD: s.sim.World.Usd, Active: s.sim.World.Active,
 		AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(), Tokens: s.sim.Vault.All(),
 		Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(), Assumed: s.sim.Assumed.All(),

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,45 @@ import (
 
 	"adsync/simulator/ledger"
 )
+
+func TestPersist_AWorldKeepsItsPlatforms(t *testing.T) {
+	t.Parallel()
+	names := namesOf(platforms())
+	some, err := Named([]string{names[3], names[1]})
+	require.NoError(t, err)
+	require.Equal(t, []string{names[1], names[3]}, namesOf(some), "the list has the order")
+	cfg := Config{Accounts: 8, Start: noon, Frozen: true, DataDir: t.TempDir(), Platforms: some}
+	shown := func(cfg Config) (served []string) {
+		s, err := New(cfg)
+		require.NoError(t, err)
+		served = namesOf(s.platforms)
+		require.NoError(t, s.Close())
+		return served
+	}
+	require.Equal(t, namesOf(some), shown(cfg))
+	cfg.Platforms = nil
+	require.Equal(t, namesOf(some), shown(cfg))
+	cfg.Platforms = platforms()
+	_, err = New(cfg)
+	require.ErrorContains(t, err, "a world of the platforms ["+names[1]+" "+names[3]+"]")
+
+	// The state of an earlier release names none.
+	file := filepath.Join(cfg.DataDir, stateFile)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var kept map[string]any
+	require.NoError(t, json.Unmarshal(raw, &kept))
+	delete(kept, "platforms")
+	delete(kept, "assumed")
+	raw, err = json.Marshal(kept)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+	cfg.Platforms = nil
+	require.Equal(t, firstPlatforms, shown(cfg))
+
+	_, err = Named([]string{"elsewhere"})
+	require.ErrorContains(t, err, `no simulated platform "elsewhere"`)
+}
 
 func TestPersist_AllSurvivesARestart(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ type Config struct {
 	// AppAccountsDefault. A kept world has its own number.
 	AppAccounts int
 
-	// Platforms are the platforms to simulate; nil is all of the list.
+	// Platforms are the platforms to simulate, in the order of the list; nil is all of the list, or those of a kept world.
 	Platforms []platform.Platform
 
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
@@ -71,6 +72,9 @@ var _ http.Handler = (*Simulator)(nil)
 func New(cfg Config) (*Simulator, error) {
 	if err := checkConfig(&cfg); err != nil {
 		return nil, err
+	}
+	if err := cfg.choosePlatforms(); err != nil {
+		return nil, fmt.Errorf("open world in %s: %w", cfg.DataDir, err)
 	}
 	s := &Simulator{
 		sim:       &platform.Simulation{Logger: cfg.Logger, Limits: limit.New()},
@@ -140,13 +144,28 @@ func checkConfig(cfg *Config) error {
 			return err
 		}
 	}
-	if cfg.Platforms == nil {
-		cfg.Platforms = platforms()
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
+}
+
+// choosePlatforms completes the platforms. A kept world has those that it began with: accounts are assigned to them in
+// turn.
+func (cfg *Config) choosePlatforms() error {
+	kept, err := keptPlatforms(cfg.DataDir)
+	switch {
+	case err != nil:
+		return err
+	case kept == nil && cfg.Platforms == nil:
+		cfg.Platforms = platforms()
+	case cfg.Platforms == nil:
+		cfg.Platforms, err = Named(kept)
+	case kept != nil && !slices.Equal(kept, namesOf(cfg.Platforms)):
+		return fmt.Errorf("it keeps a world of the platforms %v, not of %v: use those platforms, or another directory", kept,
+			namesOf(cfg.Platforms))
+	}
+	return err
 }
 
 func (s *Simulator) startClock(cfg Config) error {

@@ -19,7 +19,6 @@ import (
 	"adsync/simulator"
 	"adsync/simulator/fault/trap"
 	simworld "adsync/simulator/world"
-	"adsync/standalone/runs"
 	"adsync/standalone/story"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
@@ -166,7 +165,7 @@ func (s *stack) once(ctx context.Context) error {
 		return err
 	}
 	const by = "standalone --once"
-	if report.Runs, err = runOnce(ctx, s.runs, now, by, s.progress()); err != nil {
+	if report.Runs, err = s.runOnce(ctx, now, by, s.progress()); err != nil {
 		return err
 	}
 	// The system's tasks may have ordered pulls, which the summaries must contain too.
@@ -174,7 +173,7 @@ func (s *stack) once(ctx context.Context) error {
 		return err
 	}
 	for phase := 1; phase < phases; phase++ {
-		again, err := runPhase(ctx, s.runs, now, by, phase, s.progress())
+		again, err := s.runPhase(ctx, now, by, phase, s.progress())
 		if err != nil {
 			return err
 		}
@@ -208,15 +207,23 @@ func (s *stack) once(ctx context.Context) error {
 	return report.Check()
 }
 
+// firstRound runs every task once, phase by phase.
+func (s *stack) firstRound(ctx context.Context) {
+	_, err := s.runOnce(ctx, s.world.clock.Now(), "standalone's first start", func([]ledger.Run) {})
+	if err != nil && ctx.Err() == nil {
+		s.Logger.Error("the first round of all tasks failed; their crons continue", "err", err)
+	}
+}
+
 // orderTasks orders every task of a phase once, all at the moment now of the world. It returns the ids of their runs.
 // It skips disabled and invalid rows, which the API lists.
-func orderTasks(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int) ([]int64, error) {
+func (s *stack) orderTasks(ctx context.Context, now time.Time, by string, phase int) ([]int64, error) {
 	var ids []int64
-	for _, row := range r.Plan.Tasks() {
-		if !row.Usable || !row.Enabled || phaseOf(row) != phase {
+	for _, row := range s.runs.Plan.Tasks() {
+		if !row.Usable || !row.Enabled || phaseOf(row) != phase || !s.world.has(row.Media) {
 			continue
 		}
-		id, err := r.Order(ctx, row.ID, task.Order{Scope: task.ScopeAll, By: by}, now)
+		id, err := s.runs.Order(ctx, row.ID, task.Order{Scope: task.ScopeAll, By: by}, now)
 		if err != nil {
 			return nil, err
 		}
@@ -241,11 +248,11 @@ func phaseOf(row producer.Task) int {
 }
 
 // runOnce orders every task, phase by phase, and waits for the end of their runs.
-func runOnce(ctx context.Context, r *runs.Runs, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport,
+func (s *stack) runOnce(ctx context.Context, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport,
 	error) {
 	var reports []RunReport
 	for phase := range phases {
-		part, err := runPhase(ctx, r, now, by, phase, progress)
+		part, err := s.runPhase(ctx, now, by, phase, progress)
 		if err != nil {
 			return nil, err
 		}
@@ -254,13 +261,13 @@ func runOnce(ctx context.Context, r *runs.Runs, now time.Time, by string, progre
 	return reports, nil
 }
 
-func runPhase(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int,
+func (s *stack) runPhase(ctx context.Context, now time.Time, by string, phase int,
 	progress func([]ledger.Run)) ([]RunReport, error) {
-	ids, err := orderTasks(ctx, r, now, by, phase)
+	ids, err := s.orderTasks(ctx, now, by, phase)
 	if err != nil {
 		return nil, err
 	}
-	ended, err := r.Wait(ctx, ids, progress)
+	ended, err := s.runs.Wait(ctx, ids, progress)
 	if err != nil {
 		return nil, err
 	}

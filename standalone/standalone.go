@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -413,14 +414,6 @@ func (s *stack) pullLive(ctx context.Context) error {
 	return errors.Join(err, report.Check())
 }
 
-// firstRound runs every task once, phase by phase.
-func (s *stack) firstRound(ctx context.Context) {
-	_, err := runOnce(ctx, s.runs, s.world.clock.Now(), "standalone's first start", func([]ledger.Run) {})
-	if err != nil && ctx.Err() == nil {
-		s.Logger.Error("the first round of all tasks failed; their crons continue", "err", err)
-	}
-}
-
 func (s *stack) watcher() *watcher {
 	return &watcher{store: s.store, overview: s.board.Get, truth: s.truth, simulator: s.world.control()}
 }
@@ -433,7 +426,7 @@ func (s *stack) verify(ctx context.Context, now, since time.Time) (verify.Report
 		return verify.Report{}, err
 	}
 	report, err := verify.Run(ctx, verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient,
-		Now: now, Since: since, Partner: partner})
+		Platforms: slices.Collect(maps.Keys(s.world.creds)), Now: now, Since: since, Partner: partner})
 	return report, errors.Join(err, partner.Close())
 }
 

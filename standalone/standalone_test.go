@@ -24,6 +24,7 @@ import (
 	"adsync/simulator"
 	"adsync/simulator/control"
 	"adsync/simulator/ledger"
+	"adsync/simulator/platform"
 )
 
 // testSeed is the seed of a world whose large accounts are among the smallest of their kind.
@@ -82,7 +83,7 @@ func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
 // world serves a simulator as `adsync simulate` does.
 func outsideWorld(t *testing.T, accounts int) string {
 	t.Helper()
-	sim, err := simulator.New(simulator.Config{Accounts: accounts, Seed: testSeed})
+	sim, err := simulator.New(simulator.Config{Accounts: accounts, Seed: testSeed, Platforms: fewPlatforms(t)})
 	require.NoError(t, err)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
@@ -108,6 +109,14 @@ func TestOnce_KeepsWithinTheLimits(t *testing.T) {
 	}
 }
 
+// fewPlatforms returns the first three platforms, for tests for which more would only take longer.
+func fewPlatforms(t *testing.T) []platform.Platform {
+	t.Helper()
+	few, err := simulator.Named(engine.PlatformNames()[:3])
+	require.NoError(t, err)
+	return few
+}
+
 // ofEach returns the total number of accounts for a number per platform.
 func ofEach(n int) int { return n * len(engine.PlatformNames()) }
 
@@ -116,7 +125,7 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	t.Helper()
 	address := outsideWorld(t, 6)
 	var rules []map[string]any
-	for _, p := range engine.Platforms() {
+	for _, p := range engine.Platforms()[:3] {
 		of := limit
 		if slices.ContainsFunc(p.Limits(), func(r grant.Rule) bool { return r.Endpoint == "*" && !r.Each }) {
 			of *= 4 // All endpoints share it.
@@ -152,6 +161,7 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
+	keepWorld(t, dir, 6)
 	_, err := once(t, func(o *Options) { o.DataDir = dir })
 	require.NoError(t, err)
 	testQueries(t, filepath.Join(dir, "data.db"))
@@ -168,6 +178,15 @@ func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 	report, err = once(t, func(o *Options) { o.DataDir = dir })
 	require.ErrorIs(t, err, ErrDifferent, "what is printed is the outcome too")
 	require.Positive(t, report.Truth.Differences)
+}
+
+// keepWorld puts a world of few platforms into a data directory.
+func keepWorld(t *testing.T, dir string, accounts int) {
+	t.Helper()
+	world, err := simulator.New(simulator.Config{Accounts: accounts, Seed: testSeed, Platforms: fewPlatforms(t),
+		Frozen: true, DataDir: filepath.Join(dir, "world")})
+	require.NoError(t, err)
+	require.NoError(t, world.Close())
 }
 
 // change changes rows of a database that no process has open.

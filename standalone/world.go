@@ -15,6 +15,7 @@ import (
 	"adsync/simulator/control"
 	"adsync/standalone/live"
 	"adsync/standalone/story"
+	"adsync/upkeep"
 )
 
 // world holds the simulated platforms, inside this process or at an address.
@@ -127,6 +128,12 @@ func (w *world) bind(ctx context.Context, s *store.Store, box *secret.Box) (err 
 	}
 	_, w.isNew, err = bind(ctx, s, box, w.address, w.creds)
 	return err
+}
+
+// has reports whether tasks of a media have work: the system's, and those of platforms that the world has.
+func (w *world) has(media string) bool {
+	_, simulated := w.creds[media]
+	return simulated || media == upkeep.Name
 }
 
 // control returns a client of the simulator's control API.

@@ -27,6 +27,7 @@ func newSimulate(a *settings.Source) *cobra.Command {
 	var world simulator.Config
 	var listen string
 	var platformAddrs map[string]string
+	var only []string
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Runs only the simulated media platforms",
@@ -59,6 +60,17 @@ Everybody who reaches the address can control the world: keep it on this machine
 			if err := checkPlatformAddrs(platformAddrs); err != nil {
 				return err
 			}
+			if len(only) > 0 {
+				var err error
+				if world.Platforms, err = simulator.Named(only); err != nil {
+					return usage.Errorf("--media: %v", err)
+				}
+				for name := range platformAddrs {
+					if !slices.Contains(only, name) {
+						return usage.Errorf("--listen-platform names %s, which --media leaves out", name)
+					}
+				}
+			}
 			cfg, _, err := a.Load(cmd, "simulate")
 			if err != nil {
 				return err
@@ -82,6 +94,8 @@ Everybody who reaches the address can control the world: keep it on this machine
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
 	flags.StringToStringVar(&platformAddrs, "listen-platform", nil,
 		"a platform and an address that serves only it, without its path, as {media}=127.0.0.1:9091; may be repeated")
+	flags.StringSliceVar(&only, "media", nil,
+		"the platforms to simulate, such as {media}; all without it, or those of a kept world")
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
 	flags.IntVar(&world.Giant, "giant", 0,
 		"creatives that the first account of each platform runs; 0 for an ordinary account")

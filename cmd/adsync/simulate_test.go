@@ -69,6 +69,25 @@ func TestSimulate_ServesAPlatformOnItsOwnAddress(t *testing.T) {
 	p.stop(t, syscall.SIGTERM)
 }
 
+func TestSimulate_OnlySomePlatforms(t *testing.T) {
+	t.Parallel()
+	names := engine.PlatformNames()
+	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--media", names[2]+","+names[0])
+	_, body := get(t, "http://"+p.await(t, "msg", served)["addr"].(string)+"/_sim/credentials")
+	var served map[string]any
+	require.NoError(t, json.Unmarshal([]byte(body), &served))
+	require.ElementsMatch(t, []string{names[0], names[2]}, slices.Collect(maps.Keys(served)))
+	p.stop(t, syscall.SIGTERM)
+
+	r := adsync(nil, "simulate", "--media=elsewhere")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stderr, `--media: there is no simulated platform "elsewhere": want some of [`+names[0])
+
+	r = adsync(nil, "simulate", "--listen=127.0.0.1:0", "--media", names[0], "--listen-platform="+names[1]+"=127.0.0.1:0")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stderr, `--listen-platform names `+names[1]+`, which --media leaves out`)
+}
+
 func TestSimulate_PortInUseIsAFailure(t *testing.T) {
 	t.Parallel()
 	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=2")

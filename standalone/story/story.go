@@ -114,8 +114,8 @@ type Stack struct {
 	Speed     float64 // of the world's clock after the story
 }
 
-// everyTrap is the least number of accounts of a world whose night has every trap, for any seed and day.
-const everyTrap = 20
+// everyTrap is the least number of accounts, of all platforms together, of a world whose night has every trap.
+const everyTrap = 60
 
 // New returns the story of a plan in a new world with a number of accounts. It begins in the evening of the present
 // day.

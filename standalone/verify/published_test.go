@@ -38,6 +38,9 @@ var china = time.FixedZone("UTC+8", 8*60*60)
 var (
 	onePlatform = engine.Platforms()[0]
 	platform    = onePlatform.Name()
+
+	// fewPlatforms are those of the pulled world: more would only take longer.
+	fewPlatforms = engine.PlatformNames()[:3]
 )
 
 // pulledWorld is a small world whose clock is stopped since all of it was pulled.
@@ -52,19 +55,24 @@ type pulledWorld struct {
 
 func newPulledWorld(t *testing.T) *pulledWorld {
 	t.Helper()
-	const seed = 395                        // its large accounts are among the smallest of their kind
-	accounts := len(engine.PlatformNames()) // one of each
+	const seed = 395 // its large accounts are among the smallest of their kind
+	few, err := simulator.Named(fewPlatforms)
+	require.NoError(t, err)
 	dir := t.TempDir()
 	api := httpapi.DefaultConfig()
 	api.Listen = "127.0.0.1:0"
 	logger := slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
+	kept, err := simulator.New(simulator.Config{Accounts: len(few), Seed: seed, Platforms: few, Frozen: true,
+		DataDir: filepath.Join(dir, "world")})
+	require.NoError(t, err)
+	require.NoError(t, kept.Close())
 	require.NoError(t, standalone.Run(ctx, standalone.Options{
-		Accounts: accounts, Seed: seed, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(),
+		Accounts: len(few), Seed: seed, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(),
 		Logger: logger, Out: io.Discard,
 	}))
-	sim, err := simulator.New(simulator.Config{Accounts: accounts, Seed: seed, DataDir: filepath.Join(dir, "world")})
+	sim, err := simulator.New(simulator.Config{Accounts: len(few), Seed: seed, DataDir: filepath.Join(dir, "world")})
 	require.NoError(t, err)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
@@ -83,11 +91,16 @@ func newPulledWorld(t *testing.T) *pulledWorld {
 	return &pulledWorld{t: t, store: s, sim: sim, address: server.URL, partner: partner, now: sim.Clock().Now()}
 }
 
+func (w *pulledWorld) options() verify.Options {
+	return verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient,
+		Platforms: fewPlatforms}
+}
+
 // published compares as if everything was pulled between two times of the world.
 func (w *pulledWorld) published(from, to time.Time) *verify.Published {
 	w.t.Helper()
 	p := verify.NewPublished(verify.PublishedOptions{
-		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
+		Options: w.options(),
 		World:   func(time.Time) (time.Time, time.Time) { return from, to },
 	})
 	require.NoError(w.t, p.Compare(w.t.Context()))
@@ -103,8 +116,9 @@ func (w *pulledWorld) exec(sql string, args ...any) {
 
 func (w *pulledWorld) truth(since time.Time) verify.Report {
 	w.t.Helper()
-	report, err := verify.Run(w.t.Context(), verify.Options{Store: w.store, Simulator: w.address,
-		Client: http.DefaultClient, Now: w.now, Since: since, Partner: w.partner})
+	o := w.options()
+	o.Now, o.Since, o.Partner = w.now, since, w.partner
+	report, err := verify.Run(w.t.Context(), o)
 	require.NoError(w.t, err)
 	return report
 }
@@ -255,7 +269,7 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 		"'account' AND account_id = ? AND day = ?"
 	w.exec(hours, later.UnixMicro(), sqldb.At(later), other, today)
 	again := verify.NewPublished(verify.PublishedOptions{
-		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
+		Options: w.options(),
 		World: func(at time.Time) (time.Time, time.Time) {
 			if at.Before(later.Add(-time.Minute)) {
 				return w.now, w.now
@@ -343,7 +357,7 @@ func allowsNoOlderPull(t *testing.T, w *pulledWorld, account, corrected string) 
 	require.NoError(t, w.store.Data.Writer(t.Context()).Raw("SELECT claimed_version FROM coverage"+ofDay, id,
 		corrected).Row().Scan(&newer))
 	options := verify.PublishedOptions{
-		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
+		Options: w.options(),
 		World: func(at time.Time) (time.Time, time.Time) {
 			if at.Before(time.UnixMicro(newer)) {
 				return w.now, w.now
@@ -410,8 +424,7 @@ func (w *pulledWorld) otherAccount() (id int64, edit string) {
 	config := w.store.Config.Writer(w.t.Context())
 	require.NoError(w.t, config.Raw("SELECT id FROM media_account WHERE media = ? AND external_id = ?", platform,
 		w.firstOf(platform)).Row().Scan(&first))
-	names := engine.PlatformNames()
-	last := names[len(names)-1]
+	last := fewPlatforms[len(fewPlatforms)-1]
 	row := w.store.Data.Writer(w.t.Context()).Raw(
 		"SELECT account_id FROM report_hourly WHERE media = ? AND level = 'account' AND account_id <> ?"+
 			" GROUP BY account_id ORDER BY COUNT(*) DESC, account_id LIMIT 1", last, first).Row()

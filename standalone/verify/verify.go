@@ -54,6 +54,8 @@ type Options struct {
 	// Simulator is the address of the simulator's control API, without a trailing slash.
 	Simulator string
 	Client    *http.Client
+	// Platforms are the platforms that the simulator has; nil is all that are compared.
+	Platforms []string
 	// Now is the world's time; its day is the last one that was pulled.
 	Now time.Time
 	// PlannedAt is when the last pulls were planned, by the clock of the deployment, if that is not the world's: a day's
@@ -67,6 +69,13 @@ type Options struct {
 	Shallow bool
 	// Partner is the partner's database; nil if the deployment has none.
 	Partner *sql.DB
+}
+
+func (o *Options) worlds() []world {
+	if o.Platforms == nil {
+		return worlds
+	}
+	return slices.DeleteFunc(slices.Clone(worlds), func(w world) bool { return !slices.Contains(o.Platforms, w.media) })
 }
 
 type verifier struct {
@@ -110,7 +119,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if v.retired, err = readRetired(ctx, o.Store); err != nil {
 		return Report{}, err
 	}
-	for _, w := range worlds {
+	for _, w := range o.worlds() {
 		accounts, err := v.accounts(ctx, w.media)
 		if err != nil {
 			return Report{}, err
