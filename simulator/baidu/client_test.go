@@ -1,7 +1,6 @@
 package baidu_test
 
 import (
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -64,10 +63,10 @@ func status(t testing.TB, w *httptest.ResponseRecorder) (status int64, codes []i
 	t.Helper()
 	h := simtest.Decoded(t, w)["header"].(fields)
 	for _, x := range h["failures"].([]any) {
-		codes = append(codes, number(t, x.(fields), "code"))
+		codes = append(codes, simtest.Number(t, x.(fields), "code"))
 	}
 	require.Equal(t, w.Header().Get("X-B3-Traceid"), h["traceid"])
-	return number(t, h, "status"), codes
+	return simtest.Number(t, h, "status"), codes
 }
 
 // code returns the only code of an answer that failed, or 0 for a good one.
@@ -98,32 +97,6 @@ func (s *sim) list(a *world.Account, path string, body fields) []fields {
 	w := s.call(a, path, body)
 	require.Zero(s.t, code(s.t, w), "%s", w.Body)
 	return rows(s.t, w)
-}
-
-// assume changes behaviour that the documents do not state.
-func (s *sim) assume(name string, value int64) {
-	s.t.Helper()
-	s.Order("limits", fields{"assumed": fields{"baidu": fields{name: value}}})
-}
-
-func number(t testing.TB, x fields, name string) int64 {
-	t.Helper()
-	n, err := x[name].(json.Number).Int64()
-	require.NoError(t, err, name)
-	return n
-}
-
-// texts returns a field of rows, as text.
-func texts(rows []fields, name string) (list []string) {
-	for _, x := range rows {
-		switch v := x[name].(type) {
-		case json.Number:
-			list = append(list, v.String())
-		case string:
-			list = append(list, v)
-		}
-	}
-	return list
 }
 
 func with(a fields, more ...any) fields {

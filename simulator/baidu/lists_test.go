@@ -55,7 +55,7 @@ func TestLists_HaveAllThatIsNotDeleted(t *testing.T) {
 		for _, x := range a.Projects(s.Now()) {
 			want = append(want, simtest.Text(x.ID))
 		}
-		require.Equal(t, want, texts(campaigns, levels[isSearch][0].id))
+		require.Equal(t, want, simtest.Texts(campaigns, levels[isSearch][0].id))
 
 		path, body = s.ask(isSearch, 1, levels[isSearch][1].byParent, ids(campaigns, levels[isSearch][0].id))
 		units := s.list(a, path, body)
@@ -73,18 +73,18 @@ func TestLists_HaveAllThatIsNotDeleted(t *testing.T) {
 			})
 		}
 		require.NotEmpty(t, want)
-		require.Equal(t, want, texts(units, levels[isSearch][1].id))
+		require.Equal(t, want, simtest.Texts(units, levels[isSearch][1].id))
 		path, body = s.ask(isSearch, 1, levels[isSearch][1].byID, []any{want[0]})
-		require.Equal(t, want[:1], texts(s.list(a, path, body), levels[isSearch][1].id))
+		require.Equal(t, want[:1], simtest.Texts(s.list(a, path, body), levels[isSearch][1].id))
 
 		var got []string
 		for _, x := range units {
 			path, body = s.ask(isSearch, 2, levels[isSearch][2].byParent, []any{x[levels[isSearch][1].id]})
-			got = append(got, texts(s.list(a, path, body), levels[isSearch][2].id)...)
+			got = append(got, simtest.Texts(s.list(a, path, body), levels[isSearch][2].id)...)
 		}
 		require.Equal(t, parts, got)
 		path, body = s.ask(isSearch, 2, levels[isSearch][2].byID, []any{parts[0]})
-		require.Equal(t, parts[:1], texts(s.list(a, path, body), levels[isSearch][2].id))
+		require.Equal(t, parts[:1], simtest.Texts(s.list(a, path, body), levels[isSearch][2].id))
 
 		path, body = s.ask(!isSearch, 0, 0, []int{})
 		require.Empty(t, s.list(a, path, body), "an account has one kind of campaigns")
@@ -108,7 +108,7 @@ func TestLists_AnswerForAPartOfTheIDs(t *testing.T) {
 	state, codes := status(t, w)
 	require.Equal(t, int64(1), state)
 	require.Equal(t, []int64{901_001}, codes)
-	require.Equal(t, []string{fmt.Sprint(live[0]), fmt.Sprint(live[1])}, texts(rows(t, w), "adgroupFeedId"))
+	require.Equal(t, []string{fmt.Sprint(live[0]), fmt.Sprint(live[1])}, simtest.Texts(rows(t, w), "adgroupFeedId"))
 	failure := simtest.Decoded(t, w)["header"].(fields)["failures"].([]any)[0].(fields)
 	require.Equal(t, "ids[1]", failure["position"])
 	require.Equal(t, json.Number(fmt.Sprint(deleted[0])), failure["id"])
@@ -195,9 +195,9 @@ func TestLists_KnowWordsThatNoDocumentHas(t *testing.T) {
 		path, body := s.ask(false, 1, 1, own, "adgroupFeedFields", []string{"adgroupFeedId", "status", "bid"})
 		return s.list(a, path, body)
 	}
-	require.NotContains(t, texts(ask(), "status"), "98")
+	require.NotContains(t, simtest.Texts(ask(), "status"), "98")
 	s.Order("traps", fields{"name": "unknown_word", "on": true})
-	require.Contains(t, texts(ask(), "status"), "98")
+	require.Contains(t, simtest.Texts(ask(), "status"), "98")
 	s.Order("traps", fields{"name": "unknown_word", "on": false})
 	s.Order("traps", fields{"name": "numbers_as_text", "on": true})
 	require.IsType(t, "", ask()[0]["bid"])
@@ -257,7 +257,7 @@ func TestFiles_ComeInPagesWithoutATotal(t *testing.T) {
 			if len(list) == 0 {
 				break
 			}
-			got = append(got, texts(list, id)...)
+			got = append(got, simtest.Texts(list, id)...)
 		}
 		for _, x := range a.Assets(kind, s.Now()) {
 			want = append(want, x.ID)
@@ -272,7 +272,7 @@ func TestFiles_ComeInPagesWithoutATotal(t *testing.T) {
 	one := a.Assets(world.AssetVideo, s.Now())[3]
 	list := s.list(a, feed+"VideoFeedService/getVideoFeed", fields{"ids": []any{json.Number(one.ID)}, "page": 1,
 		"pageSize": 9})
-	require.Equal(t, []string{one.ID}, texts(list, "videoid"))
+	require.Equal(t, []string{one.ID}, simtest.Texts(list, "videoid"))
 	require.Equal(t, int64(925_000), code(t, s.call(a, feed+"VideoFeedService/getVideoFeed", fields{
 		"ids": make([]int, 1001), "page": 1, "pageSize": 9})))
 }

@@ -62,10 +62,10 @@ func TestLogins_ARefreshReplacesThePair(t *testing.T) {
 	require.Zero(t, s.use(d["accessToken"]), "the switch keeps the older access token valid")
 	require.Zero(t, s.use(next["accessToken"]))
 
-	s.assume("refresh_token", 0)
+	s.Assume("refresh_token", 0)
 	kept := s.tokens(next["refreshToken"])
 	require.Equal(t, next["refreshToken"], kept["refreshToken"])
-	s.assume("refresh_token", 2)
+	s.Assume("refresh_token", 2)
 	require.Empty(t, s.tokens(next["refreshToken"])["refreshToken"])
 	require.NotEmpty(t, s.tokens(next["refreshToken"])["accessToken"])
 }
@@ -80,7 +80,7 @@ func TestLogins_TokensEnd(t *testing.T) {
 	require.Equal(t, int64(894_062), s.use(login.AccessToken))
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(30*24*time.Hour)))
 	require.Equal(t, 600_014, s.refreshCode(login.RefreshToken))
-	s.assume("code_token_expired", 8402)
+	s.Assume("code_token_expired", 8402)
 	require.Equal(t, int64(8402), s.use(login.AccessToken), "the documents do not name the code")
 }
 
@@ -169,12 +169,12 @@ func TestLogins_AManagerHasItsAccounts(t *testing.T) {
 	require.Empty(t, ask("needSubList", false)["data"].(fields)["subUserList"])
 
 	users := rows(t, s.manage(managed, nil))
-	require.Equal(t, login.AccountIDs, texts(users, "userid"))
+	require.Equal(t, login.AccountIDs, simtest.Texts(users, "userid"))
 	require.Equal(t, fields{"userid": json.Number(got[0]), "username": s.Account(0).Name(),
 		"mccid": json.Number("60000000"), "fatname": managerName, "remark": ""}, users[0])
 	require.Equal(t, int64(8406), code(t, s.call(s.Account(0), managed, nil)), "the user is no manager")
 	s.Order("accounts", fields{"media": "baidu", "account": got[3], "state": "revoked"})
-	require.NotContains(t, texts(rows(t, s.manage(managed, nil)), "userid"), got[3])
+	require.NotContains(t, simtest.Texts(rows(t, s.manage(managed, nil)), "userid"), got[3])
 
 	for name, more := range map[string][]any{
 		"501 of a page": {"pageSize", 501}, "a page of nothing": {"pageSize", 0}, "another user": {"userId", 1},
@@ -242,8 +242,8 @@ func TestCalls_OverLimit(t *testing.T) {
 	require.Equal(t, []int64{8501}, codes)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Header().Get("Retry-After"))
-	s.assume("status_limit", 3)
-	s.assume("http_status_limit", 429)
+	s.Assume("status_limit", 3)
+	s.Assume("http_status_limit", 429)
 	w = ask()
 	state, _ = status(t, w)
 	require.Equal(t, int64(3), state)

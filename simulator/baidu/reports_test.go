@@ -93,7 +93,7 @@ func TestReports_EqualTheTruth(t *testing.T) {
 					require.NoError(t, err)
 					key := fmt.Sprint(x["date"], " ", x[keys[l]], " ")
 					got[key+"cost\n"] = int64(math.Round(cost * 100))
-					got[key+"impression\n"] = number(t, x, "impression")
+					got[key+"impression\n"] = simtest.Number(t, x, "impression")
 				}
 				require.NotEmpty(t, want)
 				require.Equal(t, want, got, "%v %d %s", isSearch, kind, unit)
@@ -118,9 +118,9 @@ func TestReports_PagesAndSums(t *testing.T) {
 		}
 		var clicks int64
 		for _, x := range all {
-			clicks += number(t, x, "click")
+			clicks += simtest.Number(t, x, "click")
 		}
-		require.Equal(t, clicks, number(t, d["summary"].(fields), "click"))
+		require.Equal(t, clicks, simtest.Number(t, d["summary"].(fields), "click"))
 		require.Len(t, d["summary"], 3)
 	}
 	require.Equal(t, all, got)
@@ -132,10 +132,10 @@ func TestReports_PagesAndSums(t *testing.T) {
 	var clicks int64
 	for _, x := range all {
 		if x["adGroupId"] == summed[0]["adGroupId"] {
-			clicks += number(t, x, "click")
+			clicks += simtest.Number(t, x, "click")
 		}
 	}
-	require.Equal(t, clicks, number(t, summed[0], "click"))
+	require.Equal(t, clicks, simtest.Number(t, summed[0], "click"))
 }
 
 func TestReports_NameDeletedObjectsWithAMark(t *testing.T) {
@@ -162,7 +162,7 @@ func TestReports_NameDeletedObjectsWithAMark(t *testing.T) {
 		}
 	}
 	require.Positive(t, marked)
-	s.assume("name_marked", 1)
+	s.Assume("name_marked", 1)
 	for _, x := range ask("adGroupName", "adGroupNameStatus", "ideaInfo") {
 		require.Equal(t, x["adGroupNameStatus"], x["adGroupName"])
 		require.Equal(t, x["ideaInfo"].(fields)["ideaTitleStatus"], x["ideaInfo"].(fields)["ideaTitle"])
@@ -210,9 +210,9 @@ func TestReports_SeveralAccountsInOneCall(t *testing.T) {
 	s.Order("accounts", fields{"media": "baidu", "account": simtest.Text(b.ID), "state": "frozen"})
 	_, codes = status(t, s.manage(getReport, several))
 	require.Equal(t, []int64{8303}, codes)
-	s.assume("refused_part", 2)
+	s.Assume("refused_part", 2)
 	require.Equal(t, int64(8303), code(t, s.manage(getReport, several)))
-	s.assume("user_ids", 2)
+	s.Assume("user_ids", 2)
 	require.Equal(t, int64(901_000), code(t, s.manage(getReport, several)))
 }
 
@@ -227,7 +227,7 @@ func TestReports_DataMayBeAnObject(t *testing.T) {
 	s.Order("faults", fields{"kind": "other_form", "media": "baidu", "account": simtest.Text(a.ID), "count": 1})
 	require.Equal(t, usual, data())
 	require.IsType(t, []any{}, data(), "the order was for one call")
-	s.assume("data_object", 1)
+	s.Assume("data_object", 1)
 	require.Equal(t, usual, data())
 }
 
@@ -242,7 +242,7 @@ func TestReports_Sorts(t *testing.T) {
 	for i := range sorted[1:] {
 		x, y := sorted[i], sorted[i+1]
 		require.True(t, x["date"].(string) > y["date"].(string) ||
-			x["date"] == y["date"] && number(t, x, "click") <= number(t, y, "click"))
+			x["date"] == y["date"] && simtest.Number(t, x, "click") <= simtest.Number(t, y, "click"))
 	}
 }
 
@@ -284,7 +284,7 @@ func TestReports_RefuseBadParameters(t *testing.T) {
 		require.Equal(t, int64(901_000), code(t, s.call(a, getReport, with(week, more...))), name)
 	}
 	require.Zero(t, code(t, s.call(a, getReport, with(week, "startDate", "2024-11-14", "rowCount", 100_000))), "731 days")
-	s.assume("row_count", 200)
+	s.Assume("row_count", 200)
 	require.Equal(t, int64(901_000), code(t, s.call(a, getReport, with(week, "rowCount", 201))))
 }
 
@@ -306,7 +306,7 @@ func TestReports_AreLateByAnAssumption(t *testing.T) {
 	a := s.Account(0)
 	today := with(week, "reportType", 2149145, "startDate", "2026-11-15", "endDate", "2026-11-15", "columns",
 		[]string{"impression"})
-	now := number(t, s.report(a, today)[0], "impression")
-	s.assume("report_delay", 3600)
-	require.Less(t, number(t, s.report(a, today)[0], "impression"), now)
+	now := simtest.Number(t, s.report(a, today)[0], "impression")
+	s.Assume("report_delay", 3600)
+	require.Less(t, simtest.Number(t, s.report(a, today)[0], "impression"), now)
 }

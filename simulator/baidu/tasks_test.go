@@ -54,7 +54,7 @@ func TestTasks_GoThroughTheirStates(t *testing.T) {
 	require.Equal(t, "2026-11-15 12:34:56", done["finishTime"])
 	require.Equal(t, int64(901_002), code(t, s.call(s.Account(3), getTask, fields{"taskId": id})), "another's task")
 	require.Equal(t, int64(901_002), code(t, s.call(a, getTask, fields{"taskId": "x"})))
-	s.assume("data_object", 1)
+	s.Assume("data_object", 1)
 	require.IsType(t, fields{}, simtest.Decoded(t, s.call(a, createTask, week))["body"].(fields)["data"])
 }
 
@@ -99,10 +99,10 @@ func TestTasks_FilesEqualReports(t *testing.T) {
 			require.Equal(t, fmt.Sprint(want[i][name]), value, "the figures are those of the creation")
 		}
 	}
-	s.assume("file_mark", 0)
-	s.assume("file_return", 1)
-	s.assume("file_head", 0)
-	s.assume("file_row_base", 0)
+	s.Assume("file_mark", 0)
+	s.Assume("file_return", 1)
+	s.Assume("file_head", 0)
+	s.Assume("file_row_base", 0)
 	done = s.wait(a, s.create(a, week))
 	plain := s.get(done["fileUrl"]).Body.String()
 	require.True(t, strings.HasPrefix(plain, "date,userId,"))

@@ -1,20 +1,16 @@
 package baidu_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"adsync/simulator/baidu"
 	"adsync/simulator/fault/trap"
 	"adsync/simulator/simtest"
-	"adsync/simulator/world"
 )
 
 // unmet are traps that no call of this platform can meet: pages reach all rows, a report has all of its rows, and all
@@ -23,62 +19,37 @@ var unmet = []trap.ID{trap.BeyondPages, trap.RowsOverCap, trap.OddDay}
 
 func TestTraps_AllStrike(t *testing.T) {
 	t.Parallel()
-	for id, x := range trap.Catalogue {
-		if slices.Contains(unmet, trap.ID(id)) {
-			continue
+	simtest.Traps(t, baidu.New(), unmet, func(t *testing.T, x *simtest.Sim, id trap.ID) {
+		t.Helper()
+		s := &sim{x, t}
+		a, b := s.Account(0), s.Account(3)
+		var campaigns []any
+		for _, x := range a.Projects(s.Now()) {
+			campaigns = append(campaigns, x.ID)
 		}
-		t.Run(x.Name, func(t *testing.T) {
-			t.Parallel()
-			now := time.Date(2026, 11, 15, 7, 50, 0, 0, world.Zone)
-			if trap.ID(id) == trap.DayEnded {
-				now = time.Date(2026, 11, 16, 0, 5, 0, 0, world.Zone)
+		s.Assume("task_polls", 0)
+		both := with(week, "startDate", "2026-11-14", "endDate", "2026-11-15", "rowCount", 20, "columns",
+			[]string{"date", "cost", "impression", "registerUv", "consumeUv", "retentions", "ocpcDeepTargetTrans"})
+		for page := range 3 {
+			s.call(a, getReport, with(both, "startRow", page*20))
+			s.call(a, getReport, with(both, "startRow", page*20, "timeUnit", "HOUR"))
+			s.call(a, getReport, with(both, "startRow", page*20, "timeUnit", "HOUR", "reportType", 2149145))
+			path, body := s.ask(false, 1, 1, campaigns, "adgroupFeedFields", []string{"adgroupFeedId", "status", "bid",
+				"adgroupFeedName"})
+			s.call(a, path, body)
+			s.call(a, feed+"VideoFeedService/getVideoFeed", fields{"page": page + 1, "pageSize": 500})
+		}
+		s.manage(getReport, with(both, "userIds", []int64{a.ID, b.ID}))
+		w := s.call(a, createTask, with(both, "startDate", "2026-10-01"))
+		if data, ok := simtest.Decoded(t, w)["body"].(fields)["data"].([]any); ok && len(data) == 1 {
+			for _, x := range rows(t, s.call(a, getTask, fields{"taskId": data[0].(fields)["taskId"]})) {
+				s.get(x["fileUrl"])
 			}
-			require.Positive(t, meet(t, x.Name, now), "how often it was met")
-		})
-	}
-}
-
-// meet makes calls in a world with a trap, whose clock runs: traps that only time ends are off while it is frozen. It
-// returns how often the trap was met.
-func meet(t *testing.T, name string, now time.Time) int64 {
-	t.Helper()
-	s := newSim(t, 40)
-	a, b := s.Account(0), s.Account(3)
-	var campaigns []any
-	for _, x := range a.Projects(s.Now()) {
-		campaigns = append(campaigns, x.ID)
-	}
-	s.Order("clock", fields{"now": now, "speed": 1, "frozen": false})
-	s.Order("traps", fields{"name": name, "on": true})
-	s.assume("task_polls", 0)
-	both := with(week, "startDate", "2026-11-14", "endDate", "2026-11-15", "rowCount", 20, "columns",
-		[]string{"date", "cost", "impression", "registerUv", "consumeUv", "retentions", "ocpcDeepTargetTrans"})
-	for page := range 3 {
-		s.call(a, getReport, with(both, "startRow", page*20))
-		s.call(a, getReport, with(both, "startRow", page*20, "timeUnit", "HOUR"))
-		s.call(a, getReport, with(both, "startRow", page*20, "timeUnit", "HOUR", "reportType", 2149145))
-		path, body := s.ask(false, 1, 1, campaigns, "adgroupFeedFields", []string{"adgroupFeedId", "status", "bid",
-			"adgroupFeedName"})
-		s.call(a, path, body)
-		s.call(a, feed+"VideoFeedService/getVideoFeed", fields{"page": page + 1, "pageSize": 500})
-	}
-	s.manage(getReport, with(both, "userIds", []int64{a.ID, b.ID}))
-	w := s.call(a, createTask, with(both, "startDate", "2026-10-01"))
-	if data, ok := simtest.Decoded(t, w)["body"].(fields)["data"].([]any); ok && len(data) == 1 {
-		for _, x := range rows(t, s.call(a, getTask, fields{"taskId": data[0].(fields)["taskId"]})) {
-			s.get(x["fileUrl"])
 		}
-	}
-	refresh := func() { s.oauth("refreshToken", fields{"refreshToken": s.Credentials().Logins[0].RefreshToken}) }
-	if name == trap.Catalogue[trap.RefreshCut].Name {
-		require.Panics(t, refresh, "the connection is cut")
-	} else {
-		refresh()
-	}
-	var all []trap.Trap
-	require.NoError(t, json.Unmarshal(s.Do(httptest.NewRequest(http.MethodGet, "/_sim/traps", nil)).Body.Bytes(), &all))
-	at := slices.IndexFunc(all, func(x trap.Trap) bool { return x.Name == name })
-	return all[at].Met
+		simtest.Refresh(t, id, func() {
+			s.oauth("refreshToken", fields{"refreshToken": s.Credentials().Logins[0].RefreshToken})
+		})
+	})
 }
 
 func TestFaults_AReportLosesARow(t *testing.T) {
@@ -92,7 +63,7 @@ func TestFaults_AReportLosesARow(t *testing.T) {
 	require.Zero(t, code(t, w), "a list has no total that would show the loss")
 	d := reported(t, s.call(a, getReport, week))
 	require.Len(t, d["rows"], all-1)
-	require.Equal(t, int64(all), number(t, d, "totalRowCount"))
+	require.Equal(t, int64(all), simtest.Number(t, d, "totalRowCount"))
 	require.Len(t, s.report(a, week), all)
 }
 

@@ -87,22 +87,3 @@ func pages(t testing.TB, size int, get func(page int) *httptest.ResponseRecorder
 		}
 	}
 }
-
-// assume changes behaviour that no source states.
-func (s *sim) assume(name string, value int64) {
-	s.t.Helper()
-	s.Order("limits", fields{"assumed": fields{"bilibili": fields{name: value}}})
-}
-
-// texts returns a field of rows, as text.
-func texts(rows []fields, name string) (list []string) {
-	for _, x := range rows {
-		switch v := x[name].(type) {
-		case json.Number:
-			list = append(list, v.String())
-		case string:
-			list = append(list, v)
-		}
-	}
-	return list
-}

@@ -59,12 +59,12 @@ func TestLists_HaveTheWholeConfiguration(t *testing.T) {
 	}
 	for path, key := range map[string]string{campaignList: "campaign_id", unitList: "unit_id",
 		creativeList: "creative_id"} {
-		require.Equal(t, want[path], texts(s.rows(a, path, all), key))
-		require.Equal(t, live[path], texts(s.rows(a, path, nil), key), "deleted objects are left out by default")
+		require.Equal(t, want[path], simtest.Texts(s.rows(a, path, all), key))
+		require.Equal(t, live[path], simtest.Texts(s.rows(a, path, nil), key), "deleted objects are left out by default")
 	}
 	require.Less(t, len(live[unitList]), len(want[unitList]))
-	s.assume("deleted_listed", 0)
-	require.Equal(t, live[unitList], texts(s.rows(a, unitList, all), "unit_id"))
+	s.Assume("deleted_listed", 0)
+	require.Equal(t, live[unitList], simtest.Texts(s.rows(a, unitList, all), "unit_id"))
 }
 
 func TestLists_StatusesHaveAssumedNumbers(t *testing.T) {
@@ -72,14 +72,14 @@ func TestLists_StatusesHaveAssumedNumbers(t *testing.T) {
 	s := newSim(t, 40)
 	a := s.Account(0)
 	numbers := func(field string) []string {
-		list := texts(s.rows(a, unitList, all), field)
+		list := simtest.Texts(s.rows(a, unitList, all), field)
 		slices.Sort(list)
 		return slices.Compact(list)
 	}
 	require.Equal(t, []string{"1", "2", "4"}, numbers("status"))
 	require.Equal(t, []string{"1", "2"}, numbers("budget_limit_type"))
 	for i, name := range []string{"status_active", "status_paused", "status_deleted"} {
-		s.assume(name, int64(i+5))
+		s.Assume(name, int64(i+5))
 	}
 	require.Equal(t, []string{"5", "6", "7"}, numbers("status"))
 	s.Order("traps", fields{"name": "unknown_word", "on": true})
@@ -104,7 +104,8 @@ func TestLists_CreativesNameTheirFiles(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	videos, images := texts(s.rows(a, videoList, nil), "video_id"), texts(s.rows(a, imageList, nil), "image_id")
+	videos := simtest.Texts(s.rows(a, videoList, nil), "video_id")
+	images := simtest.Texts(s.rows(a, imageList, nil), "image_id")
 	kinds := map[bool]int{}
 	for _, x := range s.rows(a, creativeList, all) {
 		video, isVideo := x["video_id"].(json.Number)
@@ -126,16 +127,17 @@ func TestLists_TheLastPageMayBeFull(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	before := texts(s.rows(a, unitList, all), "unit_id")
+	before := simtest.Texts(s.rows(a, unitList, all), "unit_id")
 	require.NotZero(t, len(before)%100)
 	s.Order("faults", fields{"kind": "full_page", "media": "bilibili", "endpoint": unitList,
 		"account": simtest.Text(a.ID)})
 	after := s.rows(a, unitList, all)
 	require.Len(t, after, len(before)/100*100, "the last page is full, and an empty one follows")
 	live := func(ids []fields) []string {
-		return texts(slices.DeleteFunc(ids, func(x fields) bool { return x["status"] == json.Number("4") }), "unit_id")
+		ids = slices.DeleteFunc(ids, func(x fields) bool { return x["status"] == json.Number("4") })
+		return simtest.Texts(ids, "unit_id")
 	}
-	require.Equal(t, texts(s.rows(a, unitList, nil), "unit_id"), live(after), "only deleted units are left out")
+	require.Equal(t, simtest.Texts(s.rows(a, unitList, nil), "unit_id"), live(after), "only deleted units are left out")
 	w := s.Do(httptest.NewRequest(http.MethodGet, "/_sim/faults", nil))
 	met := simtest.Decoded(t, w)["faults"].([]any)[0].(fields)["met"]
 	require.Equal(t, simtest.Text(int64(len(after)/100+1)), met.(json.Number).String(),
@@ -160,7 +162,7 @@ func TestLists_RefuseBadParameters(t *testing.T) {
 	for _, path := range []string{campaignList, unitList, creativeList} {
 		require.Equal(t, 40000, code(t, s.call(a, path, fields{"status": "DELETED"})), path)
 	}
-	s.assume("page_size", 500)
+	s.Assume("page_size", 500)
 	require.Equal(t, 0, code(t, s.call(a, unitList, fields{"page_size": 500})))
 }
 
@@ -181,7 +183,7 @@ func TestLists_TimesAreInAnAssumedZone(t *testing.T) {
 	}
 	at := func(zone int64) string { return world.FormatDay(int((o.Created + zone) / world.DayLength)) }
 	require.Equal(t, at(28_800), day())
-	s.assume("zone_seconds", -36_000)
+	s.Assume("zone_seconds", -36_000)
 	require.Equal(t, at(-36_000), day())
 }
 

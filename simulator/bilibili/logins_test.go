@@ -115,13 +115,13 @@ func TestLogins_TokensEnd(t *testing.T) {
 	require.Equal(t, 40001, s.use(""))
 	require.Equal(t, 40001, s.use(strings.Repeat("0", 32)))
 	require.Equal(t, http.StatusOK, s.get("", "oauth2/user", nil).Code)
-	s.assume("http_status_token", 401)
+	s.Assume("http_status_token", 401)
 	require.Equal(t, http.StatusUnauthorized, s.get("", "oauth2/user", nil).Code)
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(24*time.Hour)))
 	require.Equal(t, 40001, s.use(login.AccessToken))
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(20*24*time.Hour)))
 	require.Equal(t, 40004, code(t, s.refresh(login.RefreshToken)))
-	s.assume("code_token", -101)
+	s.Assume("code_token", -101)
 	require.Equal(t, -101, s.use(login.AccessToken))
 }
 
@@ -187,7 +187,7 @@ func TestLogins_SubjectsLeadToTheAccounts(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 140)
 	for _, login := range s.Credentials().Logins {
-		require.Equal(t, login.AccountIDs, texts(s.accounts(login.AccessToken), "account_id"))
+		require.Equal(t, login.AccountIDs, simtest.Texts(s.accounts(login.AccessToken), "account_id"))
 	}
 	logins := s.Credentials().Logins
 	require.Len(t, data(t, s.get(logins[0].AccessToken, "oauth2/subjects", nil)), 3)
@@ -196,12 +196,12 @@ func TestLogins_SubjectsLeadToTheAccounts(t *testing.T) {
 
 	first := logins[0].AccountIDs[0]
 	s.Order("accounts", fields{"media": "bilibili", "account": first, "state": "revoked"})
-	require.Equal(t, logins[0].AccountIDs[1:], texts(s.accounts(logins[0].AccessToken), "account_id"))
+	require.Equal(t, logins[0].AccountIDs[1:], simtest.Texts(s.accounts(logins[0].AccessToken), "account_id"))
 
-	s.assume("overlap", 5)
+	s.Assume("overlap", 5)
 	require.Equal(t, append(logins[0].AccountIDs[1:], logins[1].AccountIDs[:5]...),
-		texts(s.accounts(logins[0].AccessToken), "account_id"))
-	require.Equal(t, logins[1].AccountIDs, texts(s.accounts(logins[1].AccessToken), "account_id"))
+		simtest.Texts(s.accounts(logins[0].AccessToken), "account_id"))
+	require.Equal(t, logins[1].AccountIDs, simtest.Texts(s.accounts(logins[1].AccessToken), "account_id"))
 	require.Equal(t, 0, code(t, s.get(logins[0].AccessToken, "cpc/v3/account/get",
 		simtest.Query("account_id", logins[1].AccountIDs[4]))))
 
@@ -277,11 +277,11 @@ func TestBilibili_RefusesOverTheLimits(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Header().Get("Retry-After"))
 	require.Equal(t, 0, code(t, ask(s.Account(1))), "the limit is an account's")
-	s.assume("http_status_limit", 429)
+	s.Assume("http_status_limit", 429)
 	w = ask(a)
 	require.Equal(t, http.StatusTooManyRequests, w.Code)
 	require.Equal(t, "60", w.Header().Get("Retry-After"))
-	s.assume("code_limit", 7)
+	s.Assume("code_limit", 7)
 	require.Equal(t, 7, code(t, ask(a)))
 	rule["scope"], rule["limit"] = "app", 1
 	s.Order("limits", fields{"rules": []fields{rule}})

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/simulator/bilibili"
 	"adsync/simulator/fault/trap"
 	"adsync/simulator/simtest"
 	"adsync/simulator/world"
@@ -45,13 +44,6 @@ func (s *sim) reported(a *world.Account, body fields) (rows []fields) {
 	}
 }
 
-func number(t testing.TB, x fields, name string) int64 {
-	t.Helper()
-	n, err := x[name].(json.Number).Int64()
-	require.NoError(t, err, name)
-	return n
-}
-
 func TestReports_HaveTheFiguresOfTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
@@ -78,7 +70,7 @@ func TestReports_HaveTheFiguresOfTheTruth(t *testing.T) {
 				require.Equal(t, "2026-11-14", x["date_time"])
 				hour := int64(0)
 				if hourly {
-					hour = number(t, x, "hour")
+					hour = simtest.Number(t, x, "hour")
 				}
 				key := fmt.Sprintln(hour, x[dimension])
 				require.NotContains(t, got, key)
@@ -98,7 +90,7 @@ func TestReports_LevelsAddUp(t *testing.T) {
 	sum := func(body fields) (sum int64, rows int) {
 		list := s.reported(a, body)
 		for _, x := range list {
-			sum += number(t, x, "charged_cost_milli")
+			sum += simtest.Number(t, x, "charged_cost_milli")
 		}
 		return sum, len(list)
 	}
@@ -136,25 +128,25 @@ func TestReports_HaveAssumedForms(t *testing.T) {
 	s := newSim(t, 40)
 	a := s.Account(0)
 	ask := func(body fields) fields { return data(t, s.call(a, report, body)).(fields) }
-	s.assume("report_total", 0)
+	s.Assume("report_total", 0)
 	require.NotContains(t, ask(yesterday("date")), "total")
-	s.assume("flat_rows", 1)
+	s.Assume("flat_rows", 1)
 	row := ask(yesterday("date"))["rows"].([]any)[0].(fields)
 	require.Contains(t, row, "date")
 	require.Contains(t, row, "show_count")
-	s.assume("day_times", 1)
+	s.Assume("day_times", 1)
 	first := ask(yesterday("date_time", "hour"))["rows"].([]any)[3].(fields)
-	require.Equal(t, fmt.Sprintf("2026-11-14 %02d:00:00", number(t, first, "hour")), first["date_time"])
-	s.assume("report_days", 7)
+	require.Equal(t, fmt.Sprintf("2026-11-14 %02d:00:00", simtest.Number(t, first, "hour")), first["date_time"])
+	s.Assume("report_days", 7)
 	week := with(yesterday("date"), fields{"start_date": "2026-11-08"})
 	require.Len(t, ask(week)["rows"], 7)
 	require.Equal(t, 40000, code(t, s.call(a, report, with(week, fields{"end_date": "2026-11-15"}))))
 
 	today := with(yesterday("date"), fields{"start_date": "2026-11-15", "end_date": "2026-11-15"})
-	shown := number(t, ask(today)["rows"].([]any)[0].(fields), "show_count")
-	s.assume("report_delay", 3600)
-	require.Less(t, number(t, ask(today)["rows"].([]any)[0].(fields), "show_count"), shown)
-	s.assume("today_reported", 0)
+	shown := simtest.Number(t, ask(today)["rows"].([]any)[0].(fields), "show_count")
+	s.Assume("report_delay", 3600)
+	require.Less(t, simtest.Number(t, ask(today)["rows"].([]any)[0].(fields), "show_count"), shown)
+	s.Assume("today_reported", 0)
 	require.Empty(t, ask(today)["rows"])
 }
 
@@ -213,51 +205,25 @@ var unmet = []trap.ID{trap.BeyondPages, trap.RowsOverCap, trap.ForbiddenID, trap
 
 func TestTraps_AllStrike(t *testing.T) {
 	t.Parallel()
-	for id, x := range trap.Catalogue {
-		if slices.Contains(unmet, trap.ID(id)) {
-			continue
-		}
-		t.Run(x.Name, func(t *testing.T) {
-			t.Parallel()
-			now := time.Date(2026, 11, 15, 7, 50, 0, 0, world.Zone)
-			if trap.ID(id) == trap.DayEnded {
-				now = time.Date(2026, 11, 16, 0, 5, 0, 0, world.Zone)
+	simtest.Traps(t, bilibili.New(), unmet, func(t *testing.T, x *simtest.Sim, id trap.ID) {
+		t.Helper()
+		s := &sim{x, t}
+		a := s.Account(0)
+		for page := 1; page <= 3; page++ {
+			at := fields{"page": page, "page_size": 60, "size": 20, "status": "ALL"}
+			for _, day := range []string{"2026-11-14", "2026-11-15", "2026-11-05"} {
+				on := with(at, fields{"start_date": day, "end_date": day})
+				s.call(a, report, with(yesterday("date_time", "unit_id"), on))
+				s.call(a, report, with(yesterday("date_time", "unit_id", "hour"), on))
+				s.call(a, report, with(yesterday("date_time", "hour"), on))
 			}
-			require.Positive(t, meet(t, x.Name, now), "how often it was met")
-		})
-	}
-}
-
-// meet makes calls in a world with a trap, whose clock runs: traps that only time ends are off while it is frozen. It
-// returns how often the trap was met.
-func meet(t *testing.T, name string, now time.Time) int64 {
-	t.Helper()
-	s := newSim(t, 40)
-	a := s.Account(0)
-	s.Order("clock", fields{"now": now, "speed": 1, "frozen": false})
-	s.Order("traps", fields{"name": name, "on": true})
-	for page := 1; page <= 3; page++ {
-		at := fields{"page": page, "page_size": 60, "size": 20, "status": "ALL"}
-		for _, day := range []string{"2026-11-14", "2026-11-15", "2026-11-05"} {
-			on := with(at, fields{"start_date": day, "end_date": day})
-			s.call(a, report, with(yesterday("date_time", "unit_id"), on))
-			s.call(a, report, with(yesterday("date_time", "unit_id", "hour"), on))
-			s.call(a, report, with(yesterday("date_time", "hour"), on))
+			s.call(a, unitList, at)
+			s.call(a, unitList, with(at, fields{"status": ""}))
+			s.call(a, videoList, at)
 		}
-		s.call(a, unitList, at)
-		s.call(a, unitList, with(at, fields{"status": ""}))
-		s.call(a, videoList, at)
-	}
-	refresh := func() { s.refresh(s.Credentials().Logins[0].RefreshToken) }
-	if name == trap.Catalogue[trap.RefreshCut].Name {
-		require.Panics(t, refresh, "the connection is cut")
-		require.NotEqual(t, 40005, code(t, s.refresh(s.Credentials().Logins[0].RefreshToken)), "the request was lost")
-	} else {
-		refresh()
-	}
-	var all []trap.Trap
-	w := s.Do(httptest.NewRequest(http.MethodGet, "/_sim/traps", nil))
-	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &all))
-	at := slices.IndexFunc(all, func(x trap.Trap) bool { return x.Name == name })
-	return all[at].Met
+		simtest.Refresh(t, id, func() { s.refresh(s.Credentials().Logins[0].RefreshToken) })
+		if id == trap.RefreshCut {
+			require.NotEqual(t, 40005, code(t, s.refresh(s.Credentials().Logins[0].RefreshToken)), "the request was lost")
+		}
+	})
 }

@@ -38,12 +38,13 @@ func TestAssets_AreThoseOfTheLibrary(t *testing.T) {
 		images = append(images, x.ID)
 	}
 	listed := s.rows(a, videoList, nil)
-	require.Equal(t, videos, texts(listed, "photo_id"))
+	require.Equal(t, videos, simtest.Texts(listed, "photo_id"))
 	require.IsType(t, "", listed[0]["photo_id"], "the id is a text")
 	pictures := s.rows(a, imageList, nil)
-	require.Equal(t, images, texts(pictures, "image_token"))
+	require.Equal(t, images, simtest.Texts(pictures, "image_token"))
 	require.IsType(t, "", pictures[0]["pic_id"])
-	require.Len(t, simtest.Text(number(t, pictures[0], "create_time")), 13, "the time of an image is in milliseconds")
+	require.Len(t, simtest.Text(simtest.Number(t, pictures[0], "create_time")), 13,
+		"the time of an image is in milliseconds")
 
 	w := s.call(a, videoGet, fields{"photo_ids": []string{videos[2], videos[5]}})
 	data := simtest.Decoded(t, w)["data"].([]any)
@@ -69,7 +70,7 @@ func TestAssets_ByCursor(t *testing.T) {
 			cursor = x.(fields)["cursor"].(json.Number)
 		}
 	}
-	require.Equal(t, texts(s.rows(a, videoList, nil), "photo_id"), ids)
+	require.Equal(t, simtest.Texts(s.rows(a, videoList, nil), "photo_id"), ids)
 	require.Greater(t, len(ids), 90)
 }
 
@@ -171,7 +172,7 @@ func TestFunds_BudgetIsInLi(t *testing.T) {
 	for i := range 40 {
 		d := simtest.Data(t, s.call(s.Account(i), budgetGet, nil))
 		week := d["day_budget_schedule"].([]any)
-		switch day := number(t, d, "day_budget"); {
+		switch day := simtest.Number(t, d, "day_budget"); {
 		case len(week) == 7:
 			kinds["by day of the week"] = true
 		case day == 0:
@@ -223,7 +224,7 @@ func TestAssets_SomeHaveNoTimeOrLength(t *testing.T) {
 	s := newSim(t, 40)
 	a := s.Account(0)
 	s.Order("traps", fields{"name": "undated_file", "on": true})
-	require.Contains(t, texts(s.rows(a, videoList, nil), "create_time"), "1970-01-01 08:00:00")
+	require.Contains(t, simtest.Texts(s.rows(a, videoList, nil), "create_time"), "1970-01-01 08:00:00")
 	s.Order("traps", fields{"name": "null_value", "on": true})
 	without := 0
 	for _, x := range s.rows(a, videoList, nil) {
@@ -259,7 +260,7 @@ func TestOperations_AreTheChangesOfObjects(t *testing.T) {
 		"cpa_bid", "put_status", "deleted"} {
 		require.Contains(t, seen, what)
 	}
-	times := texts(records, "operation_time")
+	times := simtest.Texts(records, "operation_time")
 	for i := range times[1:] {
 		require.GreaterOrEqual(t, times[i], times[i+1], "the newest is first")
 	}

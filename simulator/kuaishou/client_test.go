@@ -67,30 +67,3 @@ func (s *sim) rows(a *world.Account, path string, body fields) (rows []fields) {
 		require.Len(s.t, d["details"], size, "a page that is not the last")
 	}
 }
-
-// assume changes behaviour that the documents do not state.
-func (s *sim) assume(name string, value int64) {
-	s.t.Helper()
-	s.Order("limits", fields{"assumed": fields{"kuaishou": fields{name: value}}})
-}
-
-// texts returns a field of rows, as text.
-func texts(rows []fields, name string) (list []string) {
-	for _, x := range rows {
-		switch v := x[name].(type) {
-		case json.Number:
-			list = append(list, v.String())
-		case string:
-			list = append(list, v)
-		}
-	}
-	return list
-}
-
-// number returns a number of a row.
-func number(t testing.TB, x fields, name string) int64 {
-	t.Helper()
-	n, err := x[name].(json.Number).Int64()
-	require.NoError(t, err, name)
-	return n
-}

@@ -74,7 +74,7 @@ func TestKuaishou_RefusesOverTheLimitOfTheApp(t *testing.T) {
 	require.Equal(t, 400001, simtest.Code(t, w), "the limit is of all endpoints together")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Header().Get("Retry-After"))
-	s.assume("http_status_limit", 429)
+	s.Assume("http_status_limit", 429)
 	w = s.call(a, "gw/dsp/campaign/list", nil)
 	require.Equal(t, http.StatusTooManyRequests, w.Code)
 	require.Equal(t, "60", w.Header().Get("Retry-After"))
@@ -90,7 +90,7 @@ func TestKuaishou_AnErrorHasAnAssumedStatus(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	require.Equal(t, http.StatusOK, s.post("", "v1/advertiser/info", nil).Code)
-	s.assume("http_status_error", 401)
+	s.Assume("http_status_error", 401)
 	require.Equal(t, http.StatusUnauthorized, s.post("", "v1/advertiser/info", nil).Code)
 }
 
@@ -106,16 +106,17 @@ func TestLists_HaveTheWholeConfiguration(t *testing.T) {
 		}
 	}
 	require.NotEqual(t, len(ids), len(live))
-	require.Equal(t, live, texts(s.rows(a, "gw/dsp/unit/list", nil), "unit_id"), "deleted units are left out by default")
+	require.Equal(t, live, simtest.Texts(s.rows(a, "gw/dsp/unit/list", nil), "unit_id"),
+		"deleted units are left out by default")
 	units := s.rows(a, "gw/dsp/unit/list", fields{"status": -2})
-	require.Equal(t, ids, texts(units, "unit_id"))
+	require.Equal(t, ids, simtest.Texts(units, "unit_id"))
 	require.Empty(t, s.rows(a, "gw/dsp/unit/list", fields{"status": 40}))
 
 	var projects []string
 	for _, x := range a.Projects(s.Now()) {
 		projects = append(projects, simtest.Text(x.ID))
 	}
-	require.Equal(t, projects, texts(s.rows(a, "gw/dsp/campaign/list", fields{"status": -2}), "campaign_id"))
+	require.Equal(t, projects, simtest.Texts(s.rows(a, "gw/dsp/campaign/list", fields{"status": -2}), "campaign_id"))
 	require.Empty(t, s.rows(a, "gw/dsp/campaign/list", fields{"status": 5}))
 
 	var creatives, packed []string
@@ -129,7 +130,7 @@ func TestLists_HaveTheWholeConfiguration(t *testing.T) {
 		}
 		creatives = append(creatives, simtest.Text(x.ID))
 	}
-	require.Equal(t, creatives, texts(s.rows(a, "gw/dsp/creative/list", fields{"status": -2}), "creative_id"))
+	require.Equal(t, creatives, simtest.Texts(s.rows(a, "gw/dsp/creative/list", fields{"status": -2}), "creative_id"))
 	var inPackages []string
 	for _, x := range s.rows(a, "gw/dsp/advanced_creative/list", fields{"status": -2}) {
 		for _, one := range x["creatives"].([]any) {
@@ -148,7 +149,7 @@ func TestLists_Conditions(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	list := func(body fields) []string { return texts(s.rows(a, "gw/dsp/unit/list", body), "unit_id") }
+	list := func(body fields) []string { return simtest.Texts(s.rows(a, "gw/dsp/unit/list", body), "unit_id") }
 	want := func(fits func(o *world.Object) bool) (ids []string) {
 		for _, o := range s.Objects(a) {
 			if fits(&o) {
@@ -220,7 +221,7 @@ func TestLists_RefuseBadParameters(t *testing.T) {
 	}
 	require.Equal(t, 0, simtest.Code(t, s.call(s.Account(0), "gw/dsp/campaign/list",
 		fields{"campaign_ids": make([]int64, 200), "page_size": 200})))
-	s.assume("list_page_size", 500)
+	s.Assume("list_page_size", 500)
 	require.Equal(t, 0, simtest.Code(t, s.call(s.Account(0), "gw/dsp/unit/list", fields{"page_size": 500})))
 }
 
@@ -231,7 +232,7 @@ func TestLists_AnEmptyPageHasNoRows(t *testing.T) {
 		return simtest.Data(t, s.call(s.Find(world.ClassEmpty), "gw/dsp/unit/list", nil))["details"]
 	}
 	require.Equal(t, []any{}, ask())
-	s.assume("null_details", 1)
+	s.Assume("null_details", 1)
 	require.Nil(t, ask())
 }
 
@@ -240,11 +241,11 @@ func TestLists_TimesAreInAnAssumedZone(t *testing.T) {
 	s := newSim(t, 40)
 	a, o := s.Account(0), s.Objects(s.Account(0))[0]
 	ask := func() []string {
-		return texts(s.rows(a, "gw/dsp/unit/list", fields{"unit_id": o.ID, "status": -2}), "create_time")
+		return simtest.Texts(s.rows(a, "gw/dsp/unit/list", fields{"unit_id": o.ID, "status": -2}), "create_time")
 	}
 	at := func(zone int64) string { return world.FormatDay(int((o.Created + zone) / world.DayLength)) }
 	require.Equal(t, at(28_800), ask()[0][:10])
-	s.assume("zone_seconds", -36_000)
+	s.Assume("zone_seconds", -36_000)
 	require.Equal(t, at(-36_000), ask()[0][:10])
 }
 
@@ -252,10 +253,10 @@ func TestLists_KnowWordsThatNoDocumentHas(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	before := texts(s.rows(a, "gw/dsp/unit/list", nil), "status")
+	before := simtest.Texts(s.rows(a, "gw/dsp/unit/list", nil), "status")
 	require.NotContains(t, before, "98")
 	s.Order("traps", fields{"name": "unknown_word", "on": true})
-	require.Contains(t, texts(s.rows(a, "gw/dsp/unit/list", nil), "status"), "98")
+	require.Contains(t, simtest.Texts(s.rows(a, "gw/dsp/unit/list", nil), "status"), "98")
 	s.Order("traps", fields{"name": "unknown_word", "on": false})
 	s.Order("traps", fields{"name": "numbers_as_text", "on": true})
 	require.True(t, slices.ContainsFunc(s.rows(a, "gw/dsp/unit/list", nil), func(x fields) bool {

@@ -59,7 +59,7 @@ func TestLogins_TokensEnd(t *testing.T) {
 	require.Equal(t, 402002, use(login.AccessToken))
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(30*24*time.Hour)))
 	require.Equal(t, 402005, simtest.Code(t, s.oauth("refresh_token", fields{"refresh_token": login.RefreshToken})))
-	s.assume("code_token_expired", 402_006)
+	s.Assume("code_token_expired", 402_006)
 	require.Equal(t, 402006, use(login.AccessToken), "the documents do not name the code")
 }
 
@@ -102,7 +102,7 @@ func TestLogins_TheListOfAccountsEndsWithAnEmptyPage(t *testing.T) {
 	require.Equal(t, fields{"details": []any{}, "isEnd": true}, third["data"])
 	require.NotEmpty(t, third["request_id"])
 
-	s.assume("code_approval", 0)
+	s.Assume("code_approval", 0)
 	require.Equal(t, json.Number("0"), s.approved(1)["code"])
 	s.Order("accounts", fields{"media": "kuaishou", "account": ids[3], "state": "revoked"})
 	require.NotContains(t, s.approved(1)["data"].(fields)["details"], json.Number(ids[3]))

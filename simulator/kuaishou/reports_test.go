@@ -100,8 +100,8 @@ func TestReports_LevelsAddUp(t *testing.T) {
 	sums := func(path string, body fields) (sum [3]int64) {
 		for _, x := range s.rows(a, path, body) {
 			sum[0] += fen(t, x, "charge")
-			sum[1] += number(t, x, "aclick")
-			sum[2] += number(t, x, "event_next_day_stay")
+			sum[1] += simtest.Number(t, x, "aclick")
+			sum[2] += simtest.Number(t, x, "event_next_day_stay")
 		}
 		return sum
 	}
@@ -136,7 +136,7 @@ func TestReports_KeepTheSpendOfDeletedUnits(t *testing.T) {
 	gone := slices.IndexFunc(rows, func(x fields) bool { return x["status"] == json.Number("3") })
 	require.GreaterOrEqual(t, gone, 0)
 	id := rows[gone]["unit_id"]
-	require.NotContains(t, texts(s.rows(a, "gw/dsp/unit/list", nil), "unit_id"), id.(json.Number).String())
+	require.NotContains(t, simtest.Texts(s.rows(a, "gw/dsp/unit/list", nil), "unit_id"), id.(json.Number).String())
 	require.Len(t, s.rows(a, "gw/dsp/unit/list", fields{"unit_ids": []any{id}, "status": 10}), 1)
 	require.NotZero(t, fen(t, rows[gone], "charge"))
 }
@@ -167,7 +167,7 @@ func TestReports_Conditions(t *testing.T) {
 	require.Equal(t, all, s.rows(a, unitReport, with(week, "campaign_type", 2)))
 	hours := s.rows(a, accountReport, with(minutes("2026-11-14 10:00", "2026-11-14 12:59"),
 		"temporal_granularity", "HOURLY"))
-	require.Equal(t, []string{"10", "11", "12"}, texts(hours, "stat_hour"))
+	require.Equal(t, []string{"10", "11", "12"}, simtest.Texts(hours, "stat_hour"))
 }
 
 // minutes is the incremental form of the days.
@@ -213,9 +213,9 @@ func TestReports_TodayIsAssumed(t *testing.T) {
 	today := fields{"start_date": "2026-11-15", "end_date": "2026-11-15"}
 	now := s.rows(a, accountReport, today)
 	require.Len(t, now, 1)
-	s.assume("report_delay", 3600)
+	s.Assume("report_delay", 3600)
 	require.Less(t, fen(t, s.rows(a, accountReport, today)[0], "charge"), fen(t, now[0], "charge"))
-	s.assume("today_reported", 0)
+	s.Assume("today_reported", 0)
 	require.Empty(t, s.rows(a, accountReport, today))
 	require.Len(t, s.rows(a, accountReport, with(today, "start_date", "2026-11-14")), 1)
 }
@@ -225,7 +225,7 @@ func TestReports_DaysWithoutFiguresHaveNoRow(t *testing.T) {
 	s := newSim(t, 40)
 	a := s.Find(world.ClassQuiet)
 	require.Empty(t, s.rows(a, accountReport, week))
-	s.assume("zero_rows", 1)
+	s.Assume("zero_rows", 1)
 	require.Len(t, s.rows(a, accountReport, week), 7)
 	require.Len(t, s.rows(s.Account(0), accountReport, week), 7)
 }

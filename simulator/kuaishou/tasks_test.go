@@ -92,10 +92,10 @@ func TestTasks_GoThroughTheirStates(t *testing.T) {
 	require.NotEqual(t, json.Number("0"), done["file_size"])
 	require.Equal(t, http.StatusOK, s.download(a, id).Code)
 
-	s.assume("task_polls", 0)
+	s.Assume("task_polls", 0)
 	quick := s.create(a, "another", history)
 	require.Equal(t, json.Number("2"), s.poll(a, quick)["task_status"])
-	require.Equal(t, []string{id.String(), quick.String()}, texts(s.rows(a, taskList, nil), "task_id"))
+	require.Equal(t, []string{id.String(), quick.String()}, simtest.Texts(s.rows(a, taskList, nil), "task_id"))
 	require.Equal(t, 410004, simtest.Code(t, s.download(s.Account(1), id)), "another account's task")
 	require.Empty(t, s.rows(s.Account(1), taskList, nil))
 }
@@ -152,8 +152,8 @@ func TestTasks_FilesHaveAnAssumedForm(t *testing.T) {
 	require.True(t, strings.HasPrefix(file,
 		"\xEF\xBB\xBFstat_date,campaign_id,campaign_name,unit_id,unit_name,status,charge,"))
 	require.Equal(t, strings.Count(file, "\n"), strings.Count(file, "\r\n"))
-	s.assume("file_mark", 0)
-	s.assume("file_return", 0)
+	s.Assume("file_mark", 0)
+	s.Assume("file_return", 0)
 	plain := s.file(a, "two", history)
 	require.Equal(t, strings.ReplaceAll(strings.TrimPrefix(file, "\xEF\xBB\xBF"), "\r\n", "\n"), plain)
 }
@@ -162,7 +162,7 @@ func TestTasks_FilesHaveTheFiguresOfTheirCreation(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	s.assume("task_polls", 0)
+	s.Assume("task_polls", 0)
 	id := s.create(a, "one", history)
 	before := s.download(a, id).Body.String()
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(time.Hour)))
@@ -262,9 +262,9 @@ func TestTasks_AreFiftyADay(t *testing.T) {
 		return simtest.Code(t, s.call(a, taskCreate, fields{"task_name": "more", "task_params": history}))
 	}
 	require.Equal(t, 401004, more(a))
-	s.assume("tasks_by_app", 1)
+	s.Assume("tasks_by_app", 1)
 	require.Equal(t, 401004, more(b), "the documents do not say what the limit counts")
-	s.assume("tasks_by_app", 0)
+	s.Assume("tasks_by_app", 0)
 	require.Equal(t, 0, more(b))
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(12*time.Hour)))
 	require.Equal(t, 0, more(a))
@@ -275,8 +275,8 @@ func TestTasks_End(t *testing.T) {
 	s := newSim(t, 40)
 	a := s.Account(0)
 	id := s.create(a, "a", history)
-	s.assume("task_polls", 0)
-	s.assume("task_life", 3600)
+	s.Assume("task_polls", 0)
+	s.Assume("task_life", 3600)
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(time.Hour-time.Second)))
 	require.Equal(t, json.Number("2"), s.poll(a, id)["task_status"])
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(time.Hour)))
@@ -288,7 +288,7 @@ func TestTasks_FailOrExpireByOrder(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	s.assume("task_polls", 1)
+	s.Assume("task_polls", 1)
 	s.Order("faults", fields{"kind": "fail_task", "media": "kuaishou", "account": simtest.Text(a.ID), "count": 1})
 	failed := s.create(a, "fails", history)
 	require.Equal(t, json.Number("0"), s.poll(a, failed)["task_status"])
@@ -300,6 +300,7 @@ func TestTasks_FailOrExpireByOrder(t *testing.T) {
 	s.poll(a, gone)
 	require.Equal(t, json.Number("2"), s.poll(a, gone)["task_status"])
 	require.Equal(t, 410004, simtest.Code(t, s.download(a, gone)))
-	require.Equal(t, []string{failed.String()}, texts(s.rows(a, taskList, nil), "task_id"), "its id is unknown now")
+	require.Equal(t, []string{failed.String()}, simtest.Texts(s.rows(a, taskList, nil), "task_id"),
+		"its id is unknown now")
 	require.NotEmpty(t, s.file(a, "again", history), "each order concerned one task")
 }

@@ -199,3 +199,30 @@ func Pages(t testing.TB, size int, get func(page int) (rows []any, info Fields))
 		require.Len(t, rows, size)
 	}
 }
+
+// Assume changes behaviour of the platform that its documents do not state.
+func (s *Sim) Assume(name string, value int64) {
+	s.t.Helper()
+	s.Order("limits", Fields{"assumed": Fields{s.spec.Name: Fields{name: value}}})
+}
+
+// Texts returns a field of rows, as text.
+func Texts(rows []Fields, name string) (list []string) {
+	for _, x := range rows {
+		switch v := x[name].(type) {
+		case json.Number:
+			list = append(list, v.String())
+		case string:
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// Number returns a number of a row.
+func Number(t testing.TB, x Fields, name string) int64 {
+	t.Helper()
+	n, err := x[name].(json.Number).Int64()
+	require.NoError(t, err, name)
+	return n
+}

@@ -95,20 +95,6 @@ func (s *sim) rows(a *world.Account, path string, q fields) (rows []fields) {
 	return rows
 }
 
-// assume changes behaviour that the documents do not state.
-func (s *sim) assume(name string, value int64) {
-	s.t.Helper()
-	s.Order("limits", fields{"assumed": fields{"tiktok": fields{name: value}}})
-}
-
-// texts returns a field of rows.
-func texts(rows []fields, name string) (list []string) {
-	for _, x := range rows {
-		list = append(list, x[name].(string))
-	}
-	return list
-}
-
 // fen returns an amount in hundredths.
 func fen(t testing.TB, value any) int64 {
 	t.Helper()

@@ -36,11 +36,11 @@ func TestLists_HaveTheWholeConfiguration(t *testing.T) {
 	}
 	require.Greater(t, len(groups), len(liveGroups))
 	require.Greater(t, len(ads), len(liveAds))
-	require.Equal(t, groups, texts(s.rows(a, "adgroup/get", all), "adgroup_id"))
-	require.Equal(t, liveGroups, texts(s.rows(a, "adgroup/get", nil), "adgroup_id"), "deleted ones are left out")
-	require.Equal(t, campaigns, texts(s.rows(a, "campaign/get", all), "campaign_id"))
-	require.Equal(t, ads, texts(s.rows(a, "ad/get", all), "ad_id"))
-	require.Equal(t, liveAds, texts(s.rows(a, "ad/get", nil), "ad_id"))
+	require.Equal(t, groups, simtest.Texts(s.rows(a, "adgroup/get", all), "adgroup_id"))
+	require.Equal(t, liveGroups, simtest.Texts(s.rows(a, "adgroup/get", nil), "adgroup_id"), "deleted ones are left out")
+	require.Equal(t, campaigns, simtest.Texts(s.rows(a, "campaign/get", all), "campaign_id"))
+	require.Equal(t, ads, simtest.Texts(s.rows(a, "ad/get", all), "ad_id"))
+	require.Equal(t, liveAds, simtest.Texts(s.rows(a, "ad/get", nil), "ad_id"))
 	d := simtest.Data(t, s.call(a, "ad/get", nil))
 	require.Len(t, d["list"], 10, "the default size of a page")
 }
@@ -60,7 +60,7 @@ func TestLists_Conditions(t *testing.T) {
 		return ids
 	}
 	list := func(filter fields) []string {
-		return texts(s.rows(a, "adgroup/get", fields{"filtering": filter}), "adgroup_id")
+		return simtest.Texts(s.rows(a, "adgroup/get", fields{"filtering": filter}), "adgroup_id")
 	}
 	require.Equal(t, want(func(o *world.Object) bool { return o.ID == one.ID }),
 		list(fields{"adgroup_ids": []string{simtest.Text(one.ID)}, "primary_status": "STATUS_ALL"}))
@@ -157,7 +157,7 @@ func TestLists_SmartAdsMayHaveNoTimeOfModification(t *testing.T) {
 	n := timed()
 	require.NotZero(t, n[false])
 	require.NotZero(t, n[true])
-	s.assume("smart_ads_timed", 1)
+	s.Assume("smart_ads_timed", 1)
 	require.Zero(t, timed()[false])
 }
 
@@ -189,7 +189,7 @@ func TestFiles_AreThoseOfTheLibrary(t *testing.T) {
 		}
 		slices.Reverse(want)
 		rows := s.rows(a, x[0], nil)
-		require.Equal(t, want, texts(rows, x[1]), "the newest is first")
+		require.Equal(t, want, simtest.Texts(rows, x[1]), "the newest is first")
 		one := rows[3]
 		for _, filter := range []fields{
 			{x[1] + "s": []any{one[x[1]]}}, {"material_ids": []any{one["material_id"]}},
@@ -202,8 +202,8 @@ func TestFiles_AreThoseOfTheLibrary(t *testing.T) {
 	}
 	require.NotEmpty(t, s.rows(a, "file/video/ad/search", fields{"filtering": fields{"video_name": "video_1"}}))
 	require.Empty(t, s.rows(a, "file/video/ad/search", fields{"filtering": fields{"video_name": "none"}}))
-	videos, images := texts(s.rows(a, "file/video/ad/search", nil), "video_id"),
-		texts(s.rows(a, "file/image/ad/search", nil), "image_id")
+	videos, images := simtest.Texts(s.rows(a, "file/video/ad/search", nil), "video_id"),
+		simtest.Texts(s.rows(a, "file/image/ad/search", nil), "image_id")
 	for _, x := range s.rows(a, "ad/get", all) {
 		if id, isVideo := x["video_id"].(string); isVideo {
 			require.Contains(t, videos, id)

@@ -1,7 +1,6 @@
 package tiktok_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -218,7 +217,7 @@ func TestReports_WithoutATimeDimension(t *testing.T) {
 	}
 	ids := s.rows(a, reportGet, levels[3].query(""))
 	require.Len(t, ids, len(a.Creatives(s.Now())), "an object has one row")
-	s.assume("idle_rows", 0)
+	s.Assume("idle_rows", 0)
 	require.Empty(t, s.rows(quiet, reportGet, levels[2].query("")))
 	year := with(levels[0].query(""), "start_date", "2025-11-15")
 	require.NotZero(t, spent(t, s.rows(a, reportGet, year)))
@@ -310,14 +309,14 @@ func TestReports_OfSeveralAccounts(t *testing.T) {
 		require.Equal(t, "Asia/Shanghai", m["timezone"])
 		require.Equal(t, fmt.Sprint((want[d["advertiser_id"].(string)]+50)/100), m["spend"], "without decimals")
 	}
-	s.assume("many_decimals", 1)
+	s.Assume("many_decimals", 1)
 	m := simtest.Data(t, ask("advertiser_ids", ids[:1]))["list"].([]any)[0].(fields)["metrics"].(fields)
 	require.Equal(t, want[ids[0]], fen(t, m["spend"]))
 	with3 := slices.Concat(ids[:2], []string{simtest.Text(s.Account(150).ID)})
 	require.Equal(t, 40001, simtest.Code(t, ask("advertiser_ids", with3)), "one is another login's")
 	s.Order("accounts", fields{"media": "tiktok", "account": ids[4], "state": "frozen"})
 	require.Equal(t, 40001, simtest.Code(t, ask("advertiser_ids", ids)), "one is closed")
-	s.assume("forbidden_fails", 0)
+	s.Assume("forbidden_fails", 0)
 	require.Len(t, simtest.Data(t, ask("advertiser_ids", ids))["list"], 4)
 
 	utc := fields{"advertiser_ids": ids[:1], "multi_adv_report_in_utc_time": true, "start_date": "2026-11-14",
@@ -355,7 +354,7 @@ func TestReports_HaveTheNewestObjectsOnly(t *testing.T) {
 		return list
 	}
 	whole := ids()
-	s.assume("ids_max", 3)
+	s.Assume("ids_max", 3)
 	newest := ids()
 	require.Len(t, newest, 3)
 	made := map[string]int64{}
@@ -386,12 +385,12 @@ func TestReports_LateFigures(t *testing.T) {
 	require.Equal(t, value(2, "spend"), value(2, "billed_cost"), "yesterday ended more than eleven hours ago")
 	require.Equal(t, "-", value(3, "billed_cost"))
 	require.Equal(t, "-", value(2, "cash_spend"), "yesterday ended less than a day ago")
-	s.assume("billed_delay", 86_400)
-	s.assume("cash_delay", 3600)
+	s.Assume("billed_delay", 86_400)
+	s.Assume("cash_delay", 3600)
 	rows = s.rows(a, reportGet, q)
 	require.Equal(t, "-", value(2, "billed_cost"))
 	require.NotEqual(t, "-", value(2, "cash_spend"))
-	s.assume("rates_in_percent", 0)
+	s.Assume("rates_in_percent", 0)
 	ratio := s.rows(a, reportGet, with(q, "metrics", []string{"ctr"}))[0]["metrics"].(fields)["ctr"]
 	require.Regexp(t, `^0\.0\d+$`, ratio)
 }
@@ -417,7 +416,7 @@ func TestReports_ARepeatedHourHasTwoRows(t *testing.T) {
 	}
 	require.Len(t, hours(), 25)
 	require.Equal(t, []string{"2026-11-01 01:00:00", "2026-11-01 01:00:00"}, hours()[1:3])
-	s.assume("repeated_hours", 0)
+	s.Assume("repeated_hours", 0)
 	require.Len(t, hours(), 24)
 }
 
@@ -440,49 +439,27 @@ var unmet = []trap.ID{trap.BeyondPages, trap.RowsOverCap, trap.TokenEnded, trap.
 
 func TestTraps_AllStrike(t *testing.T) {
 	t.Parallel()
-	for id, x := range trap.Catalogue {
-		if slices.Contains(unmet, trap.ID(id)) {
-			continue
+	simtest.Traps(t, tiktok.New(), unmet, func(t *testing.T, x *simtest.Sim, _ trap.ID) {
+		t.Helper()
+		s := &sim{x, t}
+		a := s.Account(0)
+		days := with(levels[2].query("stat_time_day"), "start_date", "2026-10-25", "end_date", "2026-11-15")
+		days["metrics"] = append(days["metrics"].([]string), "purchase", "total_purchase", "registration")
+		for page := range 3 {
+			at := fields{"page": page + 1, "page_size": 20, "filtering": all["filtering"]}
+			s.call(a, reportGet, with(days, "page", page+1, "page_size", 20))
+			s.call(a, reportGet, with(levels[2].query("stat_time_hour"), "page", page+1, "page_size", 20, "start_date",
+				"2026-11-15", "end_date", "2026-11-15"))
+			s.call(a, reportGet, with(levels[0].query("stat_time_hour"), "start_date", "2026-11-15", "end_date",
+				"2026-11-15"))
+			s.call(a, "adgroup/get", at)
+			s.call(a, "file/video/ad/search", fields{"page": page + 1, "page_size": 20})
 		}
-		t.Run(x.Name, func(t *testing.T) {
-			t.Parallel()
-			now := time.Date(2026, 11, 15, 7, 50, 0, 0, world.Zone)
-			if trap.ID(id) == trap.DayEnded {
-				now = time.Date(2026, 11, 16, 0, 5, 0, 0, world.Zone)
-			}
-			require.Positive(t, meet(t, x.Name, now), "how often it was met")
-		})
-	}
-}
-
-// meet makes calls in a world with a trap, whose clock runs: traps that only time ends are off while it is frozen. It
-// returns how often the trap was met.
-func meet(t *testing.T, name string, now time.Time) int64 {
-	t.Helper()
-	s := newSim(t, 40)
-	a := s.Account(0)
-	s.Order("clock", fields{"now": now, "speed": 1, "frozen": false})
-	s.Order("traps", fields{"name": name, "on": true})
-	days := with(levels[2].query("stat_time_day"), "start_date", "2026-10-25", "end_date", "2026-11-15")
-	days["metrics"] = append(days["metrics"].([]string), "purchase", "total_purchase", "registration")
-	for page := range 3 {
-		at := fields{"page": page + 1, "page_size": 20, "filtering": all["filtering"]}
-		s.call(a, reportGet, with(days, "page", page+1, "page_size", 20))
-		s.call(a, reportGet, with(levels[2].query("stat_time_hour"), "page", page+1, "page_size", 20, "start_date",
-			"2026-11-15", "end_date", "2026-11-15"))
-		s.call(a, reportGet, with(levels[0].query("stat_time_hour"), "start_date", "2026-11-15", "end_date",
-			"2026-11-15"))
-		s.call(a, "adgroup/get", at)
-		s.call(a, "file/video/ad/search", fields{"page": page + 1, "page_size": 20})
-	}
-	for i := range 10 { // some traps are in few ad groups
-		s.call(s.Account(i), "adgroup/get", with(all, "page_size", 1000))
-	}
-	s.get(s.Token(a), "advertiser/info", values(fields{"advertiser_ids": []string{simtest.Text(a.ID),
-		simtest.Text(s.Account(1).ID)}}))
-	s.file(a, days)
-	var met []trap.Trap
-	require.NoError(t, json.Unmarshal(s.Do(httptest.NewRequest("GET", "/_sim/traps", nil)).Body.Bytes(), &met))
-	at := slices.IndexFunc(met, func(x trap.Trap) bool { return x.Name == name })
-	return met[at].Met
+		for i := range 10 { // some traps are in few ad groups
+			s.call(s.Account(i), "adgroup/get", with(all, "page_size", 1000))
+		}
+		s.get(s.Token(a), "advertiser/info", values(fields{"advertiser_ids": []string{simtest.Text(a.ID),
+			simtest.Text(s.Account(1).ID)}}))
+		s.file(a, days)
+	})
 }

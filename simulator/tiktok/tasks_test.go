@@ -43,7 +43,7 @@ func (s *sim) download(a *world.Account, id string) *httptest.ResponseRecorder {
 
 // file makes the calls of an asynchronous report, and ignores refusals.
 func (s *sim) file(a *world.Account, q fields) {
-	s.assume("task_polls", 0)
+	s.Assume("task_polls", 0)
 	body := maps.Clone(q)
 	delete(body, "filtering")
 	w := s.createTask(a, body)
@@ -93,10 +93,10 @@ func TestTasks_AdvanceWhenTheyArePolled(t *testing.T) {
 	}
 	require.NotEmpty(t, want)
 	require.Equal(t, want, rows, "a file has the rows of the report, without deleted objects")
-	s.assume("task_hides_deleted", 0)
+	s.Assume("task_hides_deleted", 0)
 	require.Greater(t, len(table(t, s.download(a, id).Body.String())), len(rows))
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(3*24*time.Hour)))
-	s.assume("task_hides_deleted", 1)
+	s.Assume("task_hides_deleted", 1)
 	require.Equal(t, rows, table(t, s.download(a, id).Body.String()), "it has the figures of its creation")
 }
 
@@ -104,13 +104,13 @@ func TestTasks_AFileHasAnAssumedForm(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	s.assume("task_polls", 0)
+	s.Assume("task_polls", 0)
 	id := s.task(a, with(untitled(), "enable_report_title_translation", true, "filtering",
 		[]any{condition("adgroup_ids", "1")}))
 	const names = "Adgroup Id,Stat Time Day,Spend,Impressions,Clicks,Conversion,App Install,Total Purchase Value"
 	require.Equal(t, "\ufeff"+names+"\r\n", s.download(a, id).Body.String())
-	s.assume("file_mark", 0)
-	s.assume("file_return", 0)
+	s.Assume("file_mark", 0)
+	s.Assume("file_return", 0)
 	require.Equal(t, names+"\n", s.download(a, id).Body.String())
 }
 
@@ -118,7 +118,7 @@ func TestTasks_AFileHasAnAddress(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a := s.Account(0)
-	s.assume("task_polls", 0)
+	s.Assume("task_polls", 0)
 	id := s.task(a, with(untitled(), "output_format", "CSV_DOWNLOAD", "file_name", "week"))
 	d := simtest.Data(t, s.download(a, id))
 	require.Equal(t, "week.csv", d["file_name"])
@@ -166,7 +166,7 @@ func TestTasks_EndOrFail(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, 40)
 	a, b := s.Account(0), s.Account(1)
-	s.assume("task_polls", 1)
+	s.Assume("task_polls", 1)
 	order := fields{"kind": "fail_task", "media": "tiktok", "endpoint": "report/task/create", "count": 1}
 	s.Order("faults", order)
 	failed := s.task(a, untitled())
@@ -185,7 +185,7 @@ func TestTasks_EndOrFail(t *testing.T) {
 		"it is another account's")
 	require.NoError(t, s.Clock().Set(simtest.Noon.Add(7*24*time.Hour)))
 	require.Equal(t, 40007, simtest.Code(t, s.call(a, "report/task/check", fields{"task_id": failed})), "it is over")
-	s.assume("code_task_gone", 40200)
+	s.Assume("code_task_gone", 40200)
 	require.Equal(t, 40200, simtest.Code(t, s.call(a, "report/task/check", fields{"task_id": failed})))
 }
 

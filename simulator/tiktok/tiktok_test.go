@@ -40,7 +40,7 @@ func TestTikTok_ChecksTheAccount(t *testing.T) {
 		s.Order("accounts", fields{"media": "tiktok", "account": simtest.Text(a.ID), "state": state})
 		require.Equal(t, code, ask("ad/get"), state)
 	}
-	s.assume("code_account_closed", 40300)
+	s.Assume("code_account_closed", 40300)
 	s.Order("accounts", fields{"media": "tiktok", "account": simtest.Text(a.ID), "state": "frozen"})
 	require.Equal(t, 40300, ask("ad/get"))
 }
@@ -148,7 +148,7 @@ func TestAccounts_HaveTheirZoneAndMoney(t *testing.T) {
 	}
 	mixed := fields{"advertiser_ids": append(ids, simtest.Text(s.Account(150).ID))}
 	require.Equal(t, 40001, simtest.Code(t, ask(mixed)), "one forbidden account fails the call")
-	s.assume("forbidden_fails", 0)
+	s.Assume("forbidden_fails", 0)
 	require.Len(t, simtest.Data(t, ask(mixed))["list"], 2)
 }
 

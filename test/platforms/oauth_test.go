@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -68,19 +67,11 @@ func (a *authoriser) agree() (state, code secret.Text) {
 // open calls the address like a browser, up to the callback.
 func (a *authoriser) open(address string, state secret.Text) secret.Text {
 	a.t.Helper()
-	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, address, http.NoBody)
-	require.NoError(a.t, err)
-	resp, err := browser.Do(r)
-	require.NoError(a.t, err)
-	defer resp.Body.Close()
-	require.Equal(a.t, http.StatusFound, resp.StatusCode)
-	target, err := url.Parse(resp.Header.Get("Location"))
-	require.NoError(a.t, err)
-	require.Equal(a.t, state.Reveal(), target.Query().Get("state"))
-	code := a.Code(target.Query())
+	answer := simclient.Authorise(a.t, address)
+	require.Equal(a.t, state.Reveal(), answer.Get("state"))
+	code := a.Code(answer)
 	require.False(a.t, code.IsZero())
-	a.secrets = append(a.secrets, code.Reveal(), target.Query().Get(a.CodeParameter()), state.Reveal())
+	a.secrets = append(a.secrets, code.Reveal(), answer.Get(a.CodeParameter()), state.Reveal())
 	return code
 }
 

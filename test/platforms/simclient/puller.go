@@ -27,6 +27,7 @@ type Puller struct {
 	Platform media.Platform
 	Handlers *media.Registry
 	Again    int // the number of pulls that were repeated
+	accounts map[string]Fact
 }
 
 // unlimited never waits: a call that the platform refuses is made again at once.
@@ -51,6 +52,7 @@ func NewPuller(t *testing.T, platform media.Platform, cfg simulator.Config) *Pul
 	x := &Puller{
 		Process: Start(t, platform, server), t: t, Platform: platform, World: Of(t, platform.Name(), server),
 	}
+	x.accounts = x.World.accounts(t)
 	x.Client.Waiter = unlimited{}
 	x.Handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
 		Store: x.Store, Accounts: x, Caller: x.Client, Clock: x, Logger: slog.New(slog.DiscardHandler),
@@ -71,11 +73,33 @@ func (x *Puller) Now() time.Time {
 // Until implements clock.Clock.
 func (x *Puller) Until(at time.Time) time.Duration { return at.Sub(x.Now()) }
 
-// Account implements pull.Accounts: our ids count the server's accounts from 1.
+// Account implements pull.Accounts: our ids count the server's accounts from 1. An account has the truth's zone and
+// currency.
 func (x *Puller) Account(_ context.Context, id int64) (media.Account, error) {
 	external := x.Server.Accounts[id-1]
+	zone, err := time.LoadLocation(x.accounts[external].Zone)
 	return media.Account{ID: id, Media: x.Platform.Name(), ExternalID: external, Name: x.Server.Names[external],
-		TokenID: x.Login, Zone: Zone, Currency: "CNY"}, nil
+		TokenID: x.Login, Zone: zone, Currency: x.accounts[external].Currency}, err
+}
+
+// Accounts returns the accounts up to an id.
+func (x *Puller) Accounts(t *testing.T, last int) (accounts []media.Account) {
+	t.Helper()
+	for id := range last {
+		account, err := x.Account(t.Context(), int64(id+1))
+		require.NoError(t, err)
+		accounts = append(accounts, account)
+	}
+	return accounts
+}
+
+// RequireClass requires that a call failed with an error of a class, and returns the error.
+func RequireClass(t *testing.T, class media.Class, err error) *media.Error {
+	t.Helper()
+	e, ok := errors.AsType[*media.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, class, e.Class, "%v", err)
+	return e
 }
 
 // Try pulls once.

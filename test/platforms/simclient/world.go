@@ -140,14 +140,39 @@ func (w World) server(t *testing.T, now time.Time) *mediatest.Server {
 	}
 }
 
+// accounts returns the truth about all accounts by their ids.
+func (w World) accounts(t *testing.T) map[string]Fact {
+	t.Helper()
+	accounts := map[string]Fact{}
+	for _, line := range w.Truth(t, url.Values{"kind": {"account"}}) {
+		accounts[line.Account] = line
+	}
+	return accounts
+}
+
 // names returns the names of all accounts by their ids.
 func (w World) names(t *testing.T) map[string]string {
 	t.Helper()
 	names := map[string]string{}
-	for _, line := range w.Truth(t, url.Values{"kind": {"account"}}) {
-		names[line.Account] = line.Name
+	for id, account := range w.accounts(t) {
+		names[id] = account.Name
 	}
 	return names
+}
+
+// Authorise agrees on a platform's page, and returns the query of the address that it redirects to.
+func Authorise(t *testing.T, page string) url.Values {
+	t.Helper()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page, http.NoBody)
+	require.NoError(t, err)
+	resp, err := browser.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusFound, resp.StatusCode)
+	callback, err := resp.Location()
+	require.NoError(t, err)
+	return callback.Query()
 }
 
 // objects returns a function that lists the objects of a list by the truth. ads are the ads by account.
@@ -211,7 +236,9 @@ type Fact struct {
 	Deleted  bool             `json:"deleted"`
 	Parent   string           `json:"parent"`
 	Unlisted bool             `json:"unlisted"`
+	Kind     string           `json:"kind"`
 	Currency string           `json:"currency"`
+	Zone     string           `json:"timezone"`
 	Count    *int             `json:"count"`
 
 	line json.RawMessage
