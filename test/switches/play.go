@@ -16,9 +16,9 @@ import (
 	"adsync/test/patch"
 )
 
-// accounts is of a world with some accounts of each platform, one of each in USD, whose night takes about a minute.
+// accounts is of a world with some accounts of each platform, and one in USD of each that has such accounts.
 const (
-	accounts = 12
+	accounts = 24
 	abroad   = 3 // one in so many is in USD
 )
 
