@@ -46,8 +46,8 @@ func (c SecretCall) Send(ctx context.Context, transport Transport, p Platform) (
 // ownerTries is how often the call for the login is tried.
 const ownerTries = 3
 
-// OwnerOf asks a GET endpoint for the login that new tokens belong to. read returns the login's id and name. The call is
-// tried three times: tokens whose owner is unknown cannot be stored, and their code is spent.
+// OwnerOf asks a GET endpoint for the login that new tokens belong to. read returns the login's id and name. The call
+// is tried three times: tokens whose owner is unknown cannot be stored, and their code is spent.
 func OwnerOf(ctx context.Context, transport Transport, p Platform, tokens Tokens, endpoint string,
 	read func(*wire.Row) (id, name string)) (Authorisation, error) {
 	ask := func() (Authorisation, error) {

@@ -160,8 +160,8 @@ func (s *Simulator) save() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	now := state{
-		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Platforms: namesOf(s.platforms), Giant: s.sim.World.Giant,
-		USD: s.sim.World.Usd, Active: s.sim.World.Active,
+		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Platforms: namesOf(s.platforms),
+		Giant: s.sim.World.Giant, USD: s.sim.World.Usd, Active: s.sim.World.Active,
 		AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(), Tokens: s.sim.Vault.All(),
 		Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(), Assumed: s.sim.Assumed.All(),
 		Corrections: s.sim.World.Corrections.All(), Lives: s.sim.World.Lives.All(), Edits: s.sim.World.Edits.All(),

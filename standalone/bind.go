@@ -34,8 +34,8 @@ type Binding struct {
 }
 
 // Bind binds a deployment to the world of the simulator at address, such as http://127.0.0.1:9090. It writes the
-// simulated apps, logins, accounts, limits and bindings of each platform that has no bindings in the config database, as
-// a person would copy them from the platforms' developer consoles. The box must be the deployment's.
+// simulated apps, logins, accounts, limits and bindings of each platform that has no bindings in the config database,
+// as a person would copy them from the platforms' developer consoles. The box must be the deployment's.
 func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) (Binding, error) {
 	address = strings.TrimSuffix(address, "/")
 	creds, err := askCredentials(ctx, address)
@@ -82,8 +82,9 @@ var systems = []string{"ios", "android"}
 // unassignedEvery is n if one account in n has no binding.
 const unassignedEvery = 10
 
-// bind binds the accounts of platforms that have no bindings. Existing rows stay, because refreshed tokens are newer than
-// the simulator's first ones. It returns how many accounts it bound, and whether the config database had no bindings.
+// bind binds the accounts of platforms that have no bindings. Existing rows stay, because refreshed tokens are newer
+// than the simulator's first ones. It returns how many accounts it bound, and whether the config database had no
+// bindings.
 func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, creds credentials) (bound int,
 	isNew bool, err error) {
 	var have []struct {

@@ -48,28 +48,8 @@ Everybody who reaches the address can control the world: keep it on this machine
     -d from=2026-11-01 -d to=2026-11-02`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkWorld(cmd.Flags(), world.Accounts, world.Speed, world.USD); err != nil {
+			if err := checkSimulated(cmd.Flags(), &world, listen, only, platformAddrs); err != nil {
 				return err
-			}
-			if world.AppAccounts < 100 || world.AppAccounts%100 != 0 {
-				return usage.Errorf("--app-accounts is %d: want a multiple of 100", world.AppAccounts)
-			}
-			if _, _, err := net.SplitHostPort(listen); err != nil {
-				return usage.Errorf("--listen is %q: want host:port", listen)
-			}
-			if err := checkPlatformAddrs(platformAddrs); err != nil {
-				return err
-			}
-			if len(only) > 0 {
-				var err error
-				if world.Platforms, err = simulator.Named(only); err != nil {
-					return usage.Errorf("--media: %v", err)
-				}
-				for name := range platformAddrs {
-					if !slices.Contains(only, name) {
-						return usage.Errorf("--listen-platform names %s, which --media leaves out", name)
-					}
-				}
 			}
 			cfg, _, err := a.Load(cmd, "simulate")
 			if err != nil {
@@ -124,6 +104,36 @@ func simulatedPaths() string {
 		all = append(all, name+" under /"+name+paths[name]+"/")
 	}
 	return strings.Join(all, ", ")
+}
+
+// checkSimulated returns an error if the flags cannot be followed, and chooses the world's platforms.
+func checkSimulated(flags *pflag.FlagSet, world *simulator.Config, listen string, only []string,
+	platformAddrs map[string]string) error {
+	if err := checkWorld(flags, world.Accounts, world.Speed, world.USD); err != nil {
+		return err
+	}
+	if world.AppAccounts < 100 || world.AppAccounts%100 != 0 {
+		return usage.Errorf("--app-accounts is %d: want a multiple of 100", world.AppAccounts)
+	}
+	if _, _, err := net.SplitHostPort(listen); err != nil {
+		return usage.Errorf("--listen is %q: want host:port", listen)
+	}
+	if err := checkPlatformAddrs(platformAddrs); err != nil {
+		return err
+	}
+	if len(only) == 0 {
+		return nil
+	}
+	var err error
+	if world.Platforms, err = simulator.Named(only); err != nil {
+		return usage.Errorf("--media: %v", err)
+	}
+	for name := range platformAddrs {
+		if !slices.Contains(only, name) {
+			return usage.Errorf("--listen-platform names %s, which --media leaves out", name)
+		}
+	}
+	return nil
 }
 
 // checkPlatformAddrs returns an error for an unknown platform or a wrong address.

@@ -94,8 +94,9 @@ func (p Platform) askTokens(ctx context.Context, transport media.Transport, app 
 	// The path of the authorisation has no API version.
 	address := strings.TrimSuffix(transport.BaseURL(), "/v3.0") + "/oauth/token?" + query.Encode()
 	return media.SecretCall{
-		Method: http.MethodGet, Address: address,
-		Secrets: []secret.Text{app.Secret, secret.NewText(cmp.Or(query.Get("authorization_code"), query.Get("refresh_token")))},
+		Method: http.MethodGet, Address: address, Secrets: []secret.Text{
+			app.Secret, secret.NewText(query.Get("authorization_code")), secret.NewText(query.Get("refresh_token")),
+		},
 	}.Send(ctx, transport, p)
 }
 

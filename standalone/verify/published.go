@@ -97,7 +97,7 @@ func (p *Published) Compare(ctx context.Context) error {
 		return err
 	}
 	v := &verifier{Options: p.Options}
-	for _, w := range p.Options.worlds() {
+	for _, w := range p.worlds() {
 		accounts, err := v.accounts(ctx, w.media)
 		if err != nil {
 			return err

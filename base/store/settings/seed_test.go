@@ -32,7 +32,7 @@ func TestSeedTasks_WritesThoseOfAMediaThatHasNone(t *testing.T) {
 	// An operator deletes a task, and changes another one by SQL. Then a release brings a platform, and a task.
 	b.sql("DELETE FROM cron_task WHERE name = 'tulip.second'")
 	b.sql("UPDATE cron_task SET cron = '6 * * * *' WHERE name = 'tulip.first'")
-	later := append(old, task("tulip", "third"), task("rose", "first"))
+	later := []settings.NewTask{old[0], old[1], task("tulip", "third"), task("rose", "first")}
 	seed(1, later...)
 	require.Equal(t, []string{"rose.first", "tulip.first"}, names())
 	log := b.log()

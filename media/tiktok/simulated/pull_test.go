@@ -3,6 +3,7 @@ package simulated_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -162,7 +163,8 @@ func TestLogin_OnlyAnAuthorisationReplacesARevokedToken(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	err = list()
-	e := simclient.RequireClass(t, media.Auth, err)
+	simclient.RequireClass(t, media.Auth, err)
+	e, _ := errors.AsType[*media.Error](err)
 	require.True(t, e.Expired, "the keeper of tokens parks a login without a refresh token")
 	require.NotContains(t, err.Error(), access.Reveal())
 	require.NotContains(t, err.Error(), app.Secret.Reveal())

@@ -93,13 +93,12 @@ func (x *Puller) Accounts(t *testing.T, last int) (accounts []media.Account) {
 	return accounts
 }
 
-// RequireClass requires that a call failed with an error of a class, and returns the error.
-func RequireClass(t *testing.T, class media.Class, err error) *media.Error {
+// RequireClass requires that a call failed with an error of a class.
+func RequireClass(t *testing.T, class media.Class, err error) {
 	t.Helper()
 	e, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, class, e.Class, "%v", err)
-	return e
 }
 
 // Try pulls once.
