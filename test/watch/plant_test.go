@@ -39,7 +39,21 @@ func newPlant(t *testing.T, accounts int) *plant {
 	p := &plant{t: t, accounts: accounts, port: freePort(t), data: filepath.Join(t.TempDir(), "world"),
 		failpoints: t.TempDir()}
 	p.sim = fmt.Sprintf("http://127.0.0.1:%d", p.port)
+	p.keepWorld()
 	return p
+}
+
+// keepWorld begins the world, so that it has only the platforms that the faults concern.
+func (p *plant) keepWorld() {
+	p.t.Helper()
+	dir := filepath.Join(p.data, "world")
+	sim := start(p.t, "simulator", nil, adsync, append([]string{"simulate", "--listen=127.0.0.1:0", "--data", dir},
+		p.worldOfTwo()...)...)
+	p.eventually("the world is kept", func(context.Context) (bool, error) {
+		_, err := os.Stat(filepath.Join(dir, "state.json"))
+		return err == nil, err
+	})
+	sim.stop(p.t)
 }
 
 func (p *plant) start() {
@@ -69,6 +83,11 @@ func (p *plant) ready() {
 // world returns the flags that start the simulated world.
 func (p *plant) world() []string {
 	return []string{"--accounts", strconv.Itoa(p.accounts), "--seed", "1", "--usd", "0"}
+}
+
+// worldOfTwo returns the flags of simulate for that world.
+func (p *plant) worldOfTwo() []string {
+	return append(p.world(), "--media", tencent+","+oceanengine)
 }
 
 func (p *plant) url(path string) string {
