@@ -139,7 +139,7 @@ test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with
 # or a backoff, more than they compute. The garbage collector runs less often than by default: it takes up to a fifth of
 # the CPU time, and memory is available.
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
-	GOGC=400 $(TEST) -p 4 -parallel 4 adsync/standalone adsync/test/e2e adsync/test/platforms ./...
+	GOGC=400 $(TEST) -p 4 -parallel 4 -timeout 20m adsync/standalone adsync/test/e2e adsync/test/platforms ./...
 
 .PHONY: test-race
 # SQLite under the detector takes ten to thirty times as long. The whole flow, whose parts have their own tests, and the
@@ -296,7 +296,7 @@ switches: ## Remove adsync's defences, one at a time: the night of standalone fi
 .PHONY: trial
 trial: $(GOTESTSUM) ## Remove one platform from a copy of the tree: the rest builds and passes its tests.
 	$(GO) build -o bin/trial ./test/trial
-	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4
+	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4 -timeout 20m
 
 .PHONY: clean
 clean: ## Remove the built programs; the cache of tools stays.
