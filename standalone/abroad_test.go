@@ -103,7 +103,8 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 
 	reader := overview.NewReader(overview.Options{Store: s, Platforms: engine.PlatformNames(),
 		Clock: clock.NewScaled(now, 1, true)})
-	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL),
+	every := func(string) bool { return true }
+	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL, every),
 		simulator: control.Client{Address: server.URL}}
 	status, err := w.read(t.Context())
 	require.NoError(t, err)

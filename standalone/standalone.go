@@ -279,7 +279,7 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 
 // addPage adds the API and the first page, which also shows the simulated platforms' own figures.
 func (s *stack) addPage(parts *engine.Engine, plan *producer.Producer) error {
-	s.truth = newTruth(http.DefaultClient, s.world.address)
+	s.truth = newTruth(http.DefaultClient, s.world.address, s.world.has)
 	s.board = parts.Overview(plan, s.server.FailedChecks, func(o *overview.Options) {
 		if s.Live == nil {
 			o.Real, o.Theirs = s.world.real, s.truth.spend

@@ -71,6 +71,9 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 	today := day.Of(s.World, simworld.Zone)
 	for i := range o.Media {
 		m := mediaOf(&o.Media[i])
+		if !w.truth.has(m.Name) {
+			continue
+		}
 		var err error
 		if m.Platform, err = w.truth.spend(ctx, m.Name, worldCurrency, today); err != nil {
 			return s, err
@@ -123,6 +126,7 @@ func runsOf(o overview.Overview) []runStatus {
 type truth struct {
 	client    *http.Client
 	simulator string
+	has       func(media string) bool // reports whether the world has a platform
 
 	mu    sync.Mutex
 	known map[spentOn]toldSpend
@@ -141,12 +145,15 @@ type toldSpend struct {
 // truthEvery is how often the platforms' own totals are read.
 const truthEvery = 5 * time.Second
 
-func newTruth(client *http.Client, simulator string) *truth {
-	return &truth{client: client, simulator: simulator, known: map[spentOn]toldSpend{}}
+func newTruth(client *http.Client, simulator string, has func(media string) bool) *truth {
+	return &truth{client: client, simulator: simulator, has: has, known: map[spentOn]toldSpend{}}
 }
 
-// spend is an overview.TheirsFunc.
+// spend is an overview.TheirsFunc. Nothing is spent on a platform that the world has not.
 func (t *truth) spend(ctx context.Context, media, currency string, d day.Day) (int64, error) {
+	if !t.has(media) {
+		return 0, nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := spentOn{media, currency, d}

@@ -8,7 +8,7 @@
 // platform can affect. A test binary is not affected if it is compiled from neither the platform's packages nor those
 // of the lists, and reads no file of another directory. With -all, all tests run.
 //
-// A platform's places are media/PLATFORM, simulator/PLATFORM, standalone/verify/PLATFORM.go and
-// docs/platforms/PLATFORM.md. Its lines are in engine/platforms.go, simulator/platforms.go and
-// standalone/verify/platforms.go. Generated files are generated again each time.
+// A platform's places are media/PLATFORM, simulator/PLATFORM and standalone/verify/PLATFORM.go; its page stays. Its
+// lines are in engine/platforms.go, simulator/platforms.go and standalone/verify/platforms.go. Generated files are
+// generated again each time.
 package main

@@ -128,14 +128,9 @@ func copyTree(ctx context.Context, dir string) (string, error) {
 // putBack puts the platform's places and the lists back, generates files again, and fails if the tree then differs from
 // the original.
 func putBack(ctx context.Context, dir, platform, tree string) error {
-	code, page := places(platform)
+	code := places(platform)
 	for _, l := range lists {
 		code = append(code, l.file)
-	}
-	if has, err := command(ctx, dir, nil, "git", "ls-tree", tree, page); err != nil {
-		return err
-	} else if has != "" {
-		code = append(code, page)
 	}
 	if _, err := command(ctx, dir, nil, append([]string{"git", "checkout", "-q", tree, "--"}, code...)...); err != nil {
 		return err

@@ -65,7 +65,7 @@ func touchedOf(packages []pkg, module, platform string) ([]string, error) {
 	for _, l := range lists {
 		changed[path.Join(module, path.Dir(l.file))] = true
 	}
-	code, _ := places(platform)
+	code := places(platform)
 	removed := func(name string) bool {
 		for _, place := range code {
 			if place = path.Join(module, place); name == place || strings.HasPrefix(name, place+"/") {

@@ -8,11 +8,9 @@ import (
 	"strings"
 )
 
-// places returns a platform's own files and directories below the root of the module, and its page, which may be
-// missing.
-func places(platform string) (code []string, page string) {
-	return []string{"media/" + platform, "simulator/" + platform, "standalone/verify/" + platform + ".go"},
-		"docs/platforms/" + platform + ".md"
+// places returns a platform's own files and directories below the root of the module.
+func places(platform string) []string {
+	return []string{"media/" + platform, "simulator/" + platform, "standalone/verify/" + platform + ".go"}
 }
 
 // list is a file that names each platform in a line of its elements, and, if it imports packages, in an import line.
@@ -24,10 +22,10 @@ type list struct {
 var lists = []list{{"engine/platforms.go", "media"}, {"simulator/platforms.go", "simulator"},
 	{file: "standalone/verify/platforms.go"}}
 
-// takeOut removes a platform's places from the tree at root, and its lines from the lists. If a place or a line is
-// missing it fails and changes nothing.
+// takeOut removes a platform's places from the tree at root, and its lines from the lists. Its page stays, since others
+// link to it. If a place or a line is missing it fails and changes nothing.
 func takeOut(root, platform string) error {
-	code, page := places(platform)
+	code := places(platform)
 	for _, place := range code {
 		if _, err := os.Stat(filepath.Join(root, place)); err != nil {
 			return fmt.Errorf("%q is no platform: %w", platform, err)
@@ -43,7 +41,7 @@ func takeOut(root, platform string) error {
 			return err
 		}
 	}
-	for _, place := range append(code, page) {
+	for _, place := range code {
 		if err := os.RemoveAll(filepath.Join(root, place)); err != nil {
 			return err
 		}

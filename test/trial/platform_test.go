@@ -22,7 +22,6 @@ func TestTakeOut(t *testing.T) {
 		"media/tulip/tulip.go":           "package tulip\n",
 		"simulator/rose/rose.go":         "package rose\n",
 		"standalone/verify/rose.go":      "package verify\n",
-		"docs/platforms/rose.md":         "# Rose\n",
 	}
 	for _, test := range []struct {
 		name    string
