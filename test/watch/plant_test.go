@@ -39,21 +39,7 @@ func newPlant(t *testing.T, accounts int) *plant {
 	p := &plant{t: t, accounts: accounts, port: freePort(t), data: filepath.Join(t.TempDir(), "world"),
 		failpoints: t.TempDir()}
 	p.sim = fmt.Sprintf("http://127.0.0.1:%d", p.port)
-	p.keepWorld()
 	return p
-}
-
-// keepWorld begins the world, so that it has only the platforms that the faults concern.
-func (p *plant) keepWorld() {
-	p.t.Helper()
-	dir := filepath.Join(p.data, "world")
-	sim := start(p.t, "simulator", nil, adsync, append([]string{"simulate", "--listen=127.0.0.1:0", "--data", dir},
-		p.worldOfTwo()...)...)
-	p.eventually("the world is kept", func(context.Context) (bool, error) {
-		_, err := os.Stat(filepath.Join(dir, "state.json"))
-		return err == nil, err
-	})
-	sim.stop(p.t)
 }
 
 func (p *plant) start() {
