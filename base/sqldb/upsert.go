@@ -22,10 +22,10 @@ type Table struct {
 // RowsPerStatement returns how many rows of width values go into one statement. MySQL accepts 65,535 placeholders,
 // but its state for them must stay in a processor's cache: 28,000 take a sixth longer than four times 7,000. SQLite
 // accepts 32,766, but its driver searches all of them for each one: binding a statement of 7,000 takes longer than
-// running it.
+// running it, and rows of forty values in statements of 500 take half as long as in statements of 1,000.
 func (d *DB) RowsPerStatement(width int) int {
 	if d.dialect == SQLiteDialect {
-		return max(1, 1000/width)
+		return max(1, 500/width)
 	}
 	return max(1, min(1000, 7_000/width))
 }

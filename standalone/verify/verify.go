@@ -90,6 +90,7 @@ type verifier struct {
 	// wide is what wide_daily must have for the present account, partner are the partner's rows.
 	wide     *wideTruth
 	partner  map[partnerAccount][]partnerRow
+	wideDays []day.Day // those of wide_daily
 	wideRows int
 	retired  retirements
 	shown    map[string]int // the number of examples by table, including those not kept
@@ -113,7 +114,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := v.readPartner(ctx); err != nil {
+	if err := errors.Join(v.readPartner(ctx), v.readWideDays(ctx)); err != nil {
 		return Report{}, err
 	}
 	if v.retired, err = readRetired(ctx, o.Store); err != nil {
