@@ -111,7 +111,7 @@ func TestFlight_AHandlerThatHangsHoldsUpNoDrain(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		c.Stop()
-		require.Equal(t, c.cfg.DrainTimeout+cutGrace+2*releaseGrace, time.Since(began),
+		require.Equal(t, c.cfg.DrainTimeout+cutGrace+releaseGrace, time.Since(began),
 			"the drain, and a moment for the pool")
 		require.EqualValues(t, 1, msg.abandoned.Load(), "the next owner does it")
 		require.Equal(t, 1, log.count("handlers ignore the end"), "one line for a lane")

@@ -172,8 +172,9 @@ func (p *pool) release() {
 			"handlers ignore the end of their context; their results are dropped",
 			"media", p.name.media, "lane", p.name.lane, "subtasks", subtasks, "handlers", strings.Join(handlers, ", "))
 	}
-	// The error adds nothing: only those handlers remain, and idle workers, which end on their own.
-	_ = p.workers.ReleaseTimeout(releaseGrace)
+	// Only those handlers remain, and idle workers, which end on their own. A release that waits for the pool's own
+	// goroutines would spin on a core until they have ended.
+	p.workers.Release()
 }
 
 var _ ending = (*broker.Delivery)(nil)
