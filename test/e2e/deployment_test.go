@@ -233,11 +233,19 @@ func (d *deployment) summarise(t *testing.T) {
 // await returns the runs once all have ended.
 func (d *deployment) await(t *testing.T, ids []int64) []ledger.Run {
 	t.Helper()
+	left := slices.Clone(ids) // Runs that have ended are not read again and again.
 	var runs []ledger.Run
 	var err error
 	ok := assert.Eventually(t, func() bool {
-		runs, err = d.store.Runs(t.Context(), ids)
-		return err != nil || len(runs) == len(ids) && !slices.ContainsFunc(runs, isOpen)
+		if runs, err = d.store.Runs(t.Context(), left); err != nil {
+			return true
+		}
+		for _, r := range runs {
+			if !isOpen(r) {
+				left = slices.DeleteFunc(left, func(id int64) bool { return id == r.ID })
+			}
+		}
+		return len(left) == 0
 	}, patience, poll, "%d ordered runs do not end", len(ids))
 	require.NoError(t, err)
 	if !ok {
@@ -246,6 +254,8 @@ func (d *deployment) await(t *testing.T, ids []int64) []ledger.Run {
 		}
 		t.FailNow()
 	}
+	runs, err = d.store.Runs(t.Context(), ids)
+	require.NoError(t, err)
 	return runs
 }
 
