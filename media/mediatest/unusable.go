@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
+	"adsync/media/client"
 )
 
 // badValues are JSON values that a broken row may have in any field.
@@ -37,14 +41,14 @@ func testUnusable(t *testing.T, h *harness) {
 	t.Helper()
 	account, broken := h.tested()[0], 0
 	check := func(what string, few bool, page func() (media.Page, error)) {
-		h.connect(t, altering((&alteration{remove: true, few: few}).alter))
+		recorded := recording{}
+		h.connect(t, recorded.altered(&alteration{remove: true, few: few}))
 		others, err := page()
 		require.NoError(t, err)
 		for field := 0; ; field++ {
 			for n := range badEach {
-				alter := &alteration{value: badValues[(field*badEach+n)%len(badValues)], field: field,
-					few: few}
-				h.connect(t, altering(alter.alter))
+				alter := &alteration{value: badValues[(field*badEach+n)%len(badValues)], field: field, few: few}
+				h.connect(t, recorded.altered(alter))
 				got, err := page()
 				require.NoError(t, err, "%s: %s as %s", what, alter.name, alter.value)
 				if alter.name == "" {
@@ -109,23 +113,11 @@ type alteration struct {
 	name   string // the name of the broken value; "" when the row has no such value
 }
 
-func (a *alteration) alter(body []byte) []byte {
-	rows := rowsIn(body)
-	if rows == nil {
-		return body
-	}
-	first := rows[0]
-	if a.few && len(rows) > rowsKept {
-		last := rows[len(rows)-1]
-		from := bytes.Index(body, rows[rowsKept])
-		to := bytes.LastIndex(body, last) + len(last)
-		body = slices.Concat(bytes.TrimSuffix(body[:from], []byte(",")), body[to:])
-	}
+func (a *alteration) alter(body []byte, first json.RawMessage, values []value) []byte {
 	if a.remove {
 		before, after, _ := bytes.Cut(body, first)
 		return slices.Concat(before, bytes.TrimPrefix(after, []byte(",")))
 	}
-	values := valuesIn(first, "")
 	if a.field >= len(values) {
 		return body
 	}
@@ -133,6 +125,87 @@ func (a *alteration) alter(body []byte) []byte {
 	a.name = v.name
 	altered := slices.Concat(first[:v.start], []byte(a.value), first[v.end:])
 	return bytes.Replace(body, first, altered, 1)
+}
+
+// recording holds the platform's answers by request: a request that is repeated for each broken value is computed and
+// read once.
+type recording map[string]*answer
+
+type answer struct {
+	http.Response
+	body []byte
+	// first is the first of several rows, and values are its values; nil if the answer has no such row.
+	first  json.RawMessage
+	values []value
+}
+
+// altered returns an HTTP client that alters the answers' first rows. With few, an answer has rowsKept rows at most.
+func (r recording) altered(a *alteration) *http.Client {
+	inner := client.NewHTTP()
+	inner.Timeout = time.Minute
+	transport := inner.Transport
+	inner.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+		key, err := requestKey(req)
+		if err != nil {
+			return nil, err
+		}
+		if r[key] == nil {
+			if r[key], err = record(transport, req, a.few); err != nil {
+				return nil, err
+			}
+		}
+		resp, body := r[key].Response, r[key].body
+		if r[key].first != nil {
+			body = a.alter(body, r[key].first, r[key].values)
+		}
+		resp.Header, resp.Request = resp.Header.Clone(), req
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		return &resp, nil
+	})
+	return inner
+}
+
+// requestKey returns what determines the answer to a request: all but what differs in each call.
+func requestKey(req *http.Request) (string, error) {
+	query := req.URL.Query()
+	for _, name := range []string{"nonce", "timestamp"} {
+		query.Del(name)
+	}
+	key := req.Method + " " + req.URL.Path + "?" + query.Encode()
+	if req.GetBody == nil {
+		return key, nil
+	}
+	reader, err := req.GetBody()
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(reader)
+	return key + "\n" + string(body), err
+}
+
+func record(transport http.RoundTripper, req *http.Request, few bool) (*answer, error) {
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	a := &answer{Response: *resp}
+	if a.body, err = io.ReadAll(resp.Body); err != nil {
+		return nil, err
+	}
+	a.Header.Del("Content-Length")
+	rows := rowsIn(a.body)
+	if rows == nil {
+		return a, nil
+	}
+	if few && len(rows) > rowsKept {
+		last := rows[len(rows)-1]
+		from := bytes.Index(a.body, rows[rowsKept])
+		to := bytes.LastIndex(a.body, last) + len(last)
+		a.body = slices.Concat(bytes.TrimSuffix(a.body[:from], []byte(",")), a.body[to:])
+	}
+	a.first, a.values = rows[0], valuesIn(rows[0], "")
+	return a, nil
 }
 
 // rowsIn returns the first list of several objects in an answer.
