@@ -56,7 +56,8 @@ func (p *printer) figures(platforms []media.Platform) {
 	for _, m := range metric.All {
 		for _, platform := range platforms {
 			for _, f := range figuresOf(platform, m.Name) {
-				p.print("| %s | %s | `%s` | %s | %s | %s |\n", m.Name, platform.Name(), f.Field, f.Unit, f.Basis, whole(f))
+				p.print("| %s | %s | `%s`%s | %s | %s | %s |\n", m.Name, platform.Name(), f.Field, days(platform, f), f.Unit,
+					f.Basis, whole(f))
 			}
 		}
 	}
@@ -97,6 +98,15 @@ func figuresOf(platform media.Platform, name string) wire.Figures {
 		}
 	}
 	return all
+}
+
+// days returns a note for a figure that hourly reports of the platform do not have.
+func days(platform media.Platform, f wire.Figure) string {
+	hasHours := func(r media.Report) bool { return r.Hourly && slices.Contains(r.Figures, f) }
+	if slices.ContainsFunc(platform.Reports(), hasHours) {
+		return ""
+	}
+	return ", not by hour"
 }
 
 // whole returns from which day's morning on a figure no longer grows. A day is whole on the morning after it: until

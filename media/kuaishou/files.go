@@ -36,7 +36,7 @@ func (r report) files() *media.Files {
 		Create: r.createJob, Find: findJob, State: jobState, Open: openFile,
 		Columns: func(q media.ReportQuery) []string { // Files have all fields that the platform knows.
 			q.Extra = nil
-			return append(r.keys(), q.Fields(figures.Fields())...)
+			return append(r.keys(), q.Fields(r.figures().Fields())...)
 		},
 		Read: media.EachRow(func(line *wire.Row) media.Row { return r.read(line, media.ReportQuery{}) }),
 	}

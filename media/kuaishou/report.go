@@ -3,6 +3,7 @@ package kuaishou
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"adsync/base/rawtable"
 	"adsync/media"
@@ -46,9 +47,15 @@ var figures = wire.Figures{
 	{Field: "form_count", Metric: "forms", Basis: wire.Undocumented},
 }
 
+// hourFigures are the figures of hourly reports. Only daily ones have event_next_day_stay (document 2606). What hourly
+// ones have in that field is not documented, so it is not read.
+var hourFigures = slices.DeleteFunc(slices.Clone(figures), func(f wire.Figure) bool {
+	return f.Field == "event_next_day_stay"
+})
+
 var (
 	dailyTable = rawtable.Table{Name: Name + "_report_daily", Shape: rawtable.DailyRows, Columns: figures.Columns()}
-	hourTable  = rawtable.Table{Name: Name + "_report_hourly", Shape: rawtable.HourlyRows, Columns: figures.Columns()}
+	hourTable  = rawtable.Table{Name: Name + "_report_hourly", Shape: rawtable.HourlyRows, Columns: hourFigures.Columns()}
 )
 
 // report is a report of one level.
@@ -95,7 +102,7 @@ func (Platform) Reports() []media.Report {
 			r.hourly = hourly
 			described := media.Report{
 				Name: "report_daily", Level: of.level, MaxDays: weekDays, LookBack: filesDays, Table: dailyTable, Keys: r.keys(),
-				Figures: figures, Values: values, Overlaps: of.level == "adgroup" || of.level == "creative", Page: r.page,
+				Figures: r.figures(), Values: values, Overlaps: of.level == "adgroup" || of.level == "creative", Page: r.page,
 				Files: r.files(),
 			}
 			if of.level == "creative" {
@@ -108,6 +115,13 @@ func (Platform) Reports() []media.Report {
 		}
 	}
 	return reports
+}
+
+func (r report) figures() wire.Figures {
+	if r.hourly {
+		return hourFigures
+	}
+	return figures
 }
 
 func (r report) keys() []string {
@@ -156,7 +170,7 @@ func (r report) read(from *wire.Row, q media.ReportQuery) media.Row {
 		delete(fields, name)
 	}
 	var bad []wire.Fault
-	row.Raw, row.Metrics, bad = figures.Read(fields)
+	row.Raw, row.Metrics, bad = r.figures().Read(fields)
 	from.Add(bad)
 	return row
 }

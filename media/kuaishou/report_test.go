@@ -135,6 +135,10 @@ func TestReports_HaveAllFiguresInTheirUnits(t *testing.T) {
 	}
 	for _, name := range []string{"report_daily", "report_hourly"} {
 		r := reportOf(t, name, "account")
+		if r.Hourly { // What hours have in this field is not documented, and is not read.
+			delete(want, "next_day_retained")
+			delete(kept, "event_next_day_stay")
+		}
 		row := `{"stat_hour":23,` + strings.Join(fields, ",") + `}`
 		page, err := r.Page(t.Context(), answering(t, rows(row)), media.ReportQuery{}, "")
 		require.NoError(t, err)

@@ -9,11 +9,10 @@ import (
 
 // column is a figure of reports. Amounts and costs are in yuan, as numbers with as few digits as possible.
 type column struct {
-	name   string
-	append func(b []byte, f *world.Figures) []byte
-	of     *world.Metric // nil for a figure that is computed from several, and for one that this world does not have
-	// isDaily means that hourly reports have 0.
-	isDaily bool
+	name    string
+	append  func(b []byte, f *world.Figures) []byte
+	of      *world.Metric // nil for a figure that is computed from several, and for one that this world does not have
+	isDaily bool          // hourly reports do not have it
 }
 
 func count(name string, m world.Metric) column {
@@ -126,12 +125,4 @@ func columnsOf(c *platform.Call) []column {
 		list = append(list, count(name, world.Clicks))
 	}
 	return list
-}
-
-// value appends a figure of a row.
-func (x *column) value(b []byte, r *world.Row) []byte {
-	if x.isDaily && r.Hour != world.NoHour {
-		return append(b, '0')
-	}
-	return x.append(b, &r.Figures)
 }

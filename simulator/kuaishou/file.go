@@ -82,5 +82,5 @@ func (q *query) figure(x *column, r *world.Row) string {
 			return text
 		}
 	}
-	return string(x.value(nil, r))
+	return string(x.append(nil, &r.Figures))
 }

@@ -158,6 +158,7 @@ func (q *query) read() *platform.Failure {
 func (q *query) readShape() {
 	if q.params.TextOf("temporal_granularity", "DAILY", "HOURLY") == "HOURLY" {
 		q.scope.Hourly, q.by.Hour = true, true
+		q.columns = slices.DeleteFunc(q.columns, func(x column) bool { return x.isDaily })
 	}
 	// All rows of this world are of the same scene.
 	if slices.Contains(q.params.TextsOf("report_dims", "adScene", "placementType"), "placementType") {
@@ -246,7 +247,7 @@ func (q *query) write(w *platform.Writer, r *world.Row) {
 		}
 		w.Key(x.name)
 		w.Sep()
-		w.Bytes = x.value(w.Bytes, r)
+		w.Bytes = x.append(w.Bytes, &r.Figures)
 	}
 }
 

@@ -22,11 +22,14 @@ func Kind(table string) (kind string, named bool) {
 	return "", false
 }
 
-// Metrics returns figures of the truth by the columns of the public tables. A column that the platform does not have
-// is left out.
-func Metrics(media string, truth map[string]int64) map[string]int64 {
-	figures := map[string]int64{}
-	for column, metric := range worldOf(media).public {
+// Metrics returns figures of a report's truth by the columns of the public tables. A column that the platform does not
+// have in that report is left out.
+func Metrics(media, report string, truth map[string]int64) map[string]int64 {
+	figures, w := map[string]int64{}, worldOf(media)
+	for column, metric := range w.public {
+		if report == reportName(true) && slices.Contains(w.daysOnly, metric) {
+			continue
+		}
 		if value, ok := truth[metric]; ok {
 			figures[column] = value
 		}

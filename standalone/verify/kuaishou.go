@@ -28,6 +28,7 @@ var kuaishou = world{
 		"conversions", "first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7",
 		"next_day_retained", "download_starts", "key_actions", "pays_d1", "orders", "order_amount", "forms"),
 		"conversions_event", "conversions"),
+	daysOnly: []string{"next_day_retained"},
 }
 
 // Reports are in yuan, bids and budgets in li: thousandths of a yuan.

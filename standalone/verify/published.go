@@ -316,6 +316,7 @@ type pulledTables struct {
 func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost []string) (rows int,
 	wrong map[unit]string, err error) {
 	rawName, publicName := t.world.rawTable(t.scope.hourly), reportName(t.scope.hourly)
+	columns := t.world.columns(t.scope.hourly)
 	wrong = map[unit]string{}
 	truth := map[rowKey]bool{}
 	err = readTruth(ctx, t.v.Client, t.v.Simulator, query, func(r truthRow) error {
@@ -328,7 +329,7 @@ func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost [
 			delete(r.Metrics, metric)
 		}
 		have, ok := t.raw[k]
-		judge(wrong, unit{rawName, k}, k.String(), ok, func(c *comparison) { compareRaw(c, k.String(), t.world, have, r) })
+		judge(wrong, unit{rawName, k}, k.String(), ok, func(c *comparison) { compareRaw(c, k.String(), columns, have, r) })
 		values, ok := t.public[k]
 		judge(wrong, unit{publicName, k}, k.String(), ok,
 			func(c *comparison) { comparePublic(c, k.String(), t.world, t.account, values, r) })

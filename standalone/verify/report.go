@@ -54,7 +54,7 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 	if err != nil {
 		return err
 	}
-	rawTable, public := v.table(raw, len(w.report)+1), v.table(report, metric.N+3)
+	rawTable, public := v.table(raw, len(w.columns(hourly))+1), v.table(report, metric.N+3)
 	query := truthQuery{media: w.media, kind: report, level: l.truth, from: pulled[0].String(),
 		to: pulled[len(pulled)-1].String(), account: a.externalID}
 	err = readTruth(ctx, v.Client, v.Simulator, query, func(r truthRow) error {
@@ -71,7 +71,7 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		delete(rawRows, k)
 		rawTable.expect(ok, what)
 		if ok {
-			compareRaw(rawTable, what, w, have, r)
+			compareRaw(rawTable, what, w.columns(hourly), have, r)
 		}
 		values, ok := publicRows[k]
 		delete(publicRows, k)
@@ -109,8 +109,8 @@ func reportName(hourly bool) string {
 	return "report_daily"
 }
 
-func compareRaw(c *comparison, what string, w world, have []string, r truthRow) {
-	for i, column := range w.report {
+func compareRaw(c *comparison, what string, columns []rawColumn, have []string, r truthRow) {
+	for i, column := range columns {
 		c.equal(what+" "+column.name, have[i], column.want(r))
 	}
 }
@@ -192,8 +192,9 @@ func (v *verifier) publicReport(ctx context.Context, table string, s scope) (map
 }
 
 func (v *verifier) rawReport(ctx context.Context, w world, table string, s scope) (map[rowKey][]string, error) {
-	names := make([]string, len(w.report))
-	for i, c := range w.report {
+	columns := w.columns(s.hourly)
+	names := make([]string, len(columns))
+	for i, c := range columns {
 		names[i] = c.name
 	}
 	query := "SELECT day, " + s.hour() + ", object_id, " + strings.Join(names, ", ") + ", row_json FROM " + table +

@@ -111,7 +111,9 @@ type world struct {
 	report     []rawColumn
 	// public maps a column of the public tables to the truth's metric; columns that are not named must be NULL.
 	public map[string]string
-	money  moneySpec
+	// daysOnly are the truth's metrics that only daily reports have. Hourly raw tables have no columns for them.
+	daysOnly []string
+	money    moneySpec
 	// assetless means that no pulled list of the platform returns what creatives show.
 	assetless bool
 }
@@ -122,6 +124,15 @@ func worldOf(media string) world {
 		return worlds[i]
 	}
 	return world{}
+}
+
+// columns returns the columns of a raw table of reports.
+func (w world) columns(hourly bool) []rawColumn {
+	if !hourly {
+		return w.report
+	}
+	isDaily := func(c rawColumn) bool { return slices.Contains(w.daysOnly, c.metric) }
+	return slices.DeleteFunc(slices.Clone(w.report), isDaily)
 }
 
 // Platforms are the platforms whose rows are compared.

@@ -152,6 +152,11 @@ func readTruth(ctx context.Context, client *http.Client, baseURL string, q truth
 			return nil
 		}
 		rows++
+		if q.kind == reportName(true) {
+			for _, metric := range worldOf(q.media).daysOnly {
+				delete(row.Metrics, metric)
+			}
+		}
 		if err := each(row); err != nil {
 			return err
 		}

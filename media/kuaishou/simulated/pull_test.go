@@ -42,7 +42,7 @@ func TestReports_EqualTheTruthByPagesAndByFiles(t *testing.T) {
 		x.Again = 0
 		x.Pull(t, "report_hourly", 1, from.String(), params)
 		require.Positive(t, x.Again, "older hours come as files")
-		x.RequireTrue(t, "report_hourly", level, 1, from, from, "next_day_retained") // only days have it
+		x.RequireTrue(t, "report_hourly", level, 1, from, from)
 	}
 	require.Zero(t, storetest.RowsIn(t, x.Store, "file_pull"))
 }

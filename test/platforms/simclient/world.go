@@ -208,7 +208,7 @@ func (w World) rows(t *testing.T, report, level, account string, from, to day.Da
 		"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
 	}) {
 		rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object,
-			Metrics: verify.Metrics(w.Media, line.Metrics)})
+			Metrics: verify.Metrics(w.Media, report, line.Metrics)})
 	}
 	return rows
 }
