@@ -40,11 +40,17 @@ func newAuthoriser(t *testing.T, platform media.Platform, server *mediatest.Serv
 	t.Helper()
 	p := simclient.Start(t, platform, server)
 	require.NoError(t, p.AnyCall(t, platform)) // The clock learns the platform's time.
-	a := &authoriser{Process: p, t: t, log: &bytes.Buffer{}, secrets: []string{server.App.Secret.Reveal()}}
+	return authoriserOf(t, platform, p)
+}
+
+// authoriserOf returns a flow of a process that knows the platform's time.
+func authoriserOf(t *testing.T, platform media.Platform, p simclient.Process) *authoriser {
+	t.Helper()
+	a := &authoriser{Process: p, t: t, log: &bytes.Buffer{}, secrets: []string{p.Server.App.Secret.Reveal()}}
 	var credentials map[string]struct {
 		AuthorisePath string `json:"authorise_url_path"`
 	}
-	w := simclient.Of(t, platform.Name(), server)
+	w := simclient.Of(t, platform.Name(), p.Server)
 	require.NoError(t, json.Unmarshal(w.Get(t, "credentials", nil), &credentials))
 	a.Flow = oauth.New(oauth.Options{
 		Platform: platform.(media.Authoriser), Page: w.Address + credentials[platform.Name()].AuthorisePath,

@@ -13,7 +13,6 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store/settings"
 	"adsync/engine"
 	"adsync/media"
 	"adsync/media/mediatest"
@@ -325,18 +324,14 @@ func TestTraps_TheWeeklyPullHasCohortsThatGrow(t *testing.T) {
 				t.Skip("the platform has no such figure")
 			}
 			x.set(t, "cohort_grows")
-			tasks := engine.DefaultTasks([]media.Platform{platform})
-			i := slices.IndexFunc(tasks, func(task settings.NewTask) bool {
-				return task.Name == platform.Name()+".report_daily.account.mature"
-			})
-			require.GreaterOrEqual(t, i, 0)
-			h, ok := x.Handlers.Get(tasks[i].Handler)
+			seeded := seededTask(t, platform, ".report_daily.account.mature")
+			h, ok := x.Handlers.Get(seeded.Handler)
 			require.True(t, ok)
 			weekly := func(now time.Time) {
-				parts, err := h.Parts(media.Plan{PlannedAt: now, Zone: simclient.Zone, Params: json.RawMessage(tasks[i].Params)})
+				parts, err := h.Parts(media.Plan{PlannedAt: now, Zone: simclient.Zone, Params: json.RawMessage(seeded.Params)})
 				require.NoError(t, err)
 				for _, part := range parts {
-					x.Pull(t, "report_daily", 1, part, tasks[i].Params)
+					x.Pull(t, "report_daily", 1, part, seeded.Params)
 				}
 			}
 			amounts := func(from, to day.Day) (have, want []int64) {
