@@ -31,8 +31,8 @@ type Config struct {
 	// Giant is about how many creatives the first account of each platform runs at a time, up to 96,000; 0 makes it an
 	// ordinary account.
 	Giant int
-	// USD makes one account in so many of each platform use USD and America/Los_Angeles; 0 is none. A kept world has its
-	// own share.
+	// USD makes one account in so many of each platform use USD and America/Los_Angeles; 0 is none. From 4 on, as many
+	// accounts are in JPY, and in KWD, where a platform has such accounts. A kept world has its own share.
 	USD int
 	// Active is how many of 100 accounts run ads, 1 to 65; 0 is 65. A kept world has its own share.
 	Active int
@@ -84,7 +84,7 @@ func New(cfg Config) (*Simulator, error) {
 	s.traps, s.faults = fault.NewTraps(cfg.Seed, s.sim.Switches), fault.NewFaults(s.closing)
 	s.sim.Traps, s.sim.Faults = s.traps, s.faults
 	s.sim.World = &world.World{
-		Seed: cfg.Seed, Accounts: cfg.Accounts, Giant: cfg.Giant, Usd: cfg.USD, Active: cfg.Active,
+		Seed: cfg.Seed, Accounts: cfg.Accounts, Giant: cfg.Giant, Usd: cfg.USD, Currencies: true, Active: cfg.Active,
 		AppAccounts: cfg.AppAccounts,
 		Lives:       world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(), Traps: s.sim.Switches,
 	}

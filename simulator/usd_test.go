@@ -1,7 +1,10 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -62,29 +65,38 @@ func TestUSD_UsesTheConfiguredShareOfAccounts(t *testing.T) {
 	dir := t.TempDir()
 	s := newSim(t, Config{Accounts: ofEach(40), USD: 10, DataDir: dir})
 	for _, p := range s.sim.World.Specs {
-		abroad, media := 0, p.Name
+		abroad, media := map[string]int{}, p.Name
 		for _, line := range s.truthLines("media", media, "kind", "account") {
 			var r struct{ Currency, Timezone string }
 			require.NoError(t, json.Unmarshal([]byte(line), &r))
-			if r.Currency == "USD" {
-				require.Equal(t, "America/Los_Angeles", r.Timezone)
-				abroad++
-				continue
-			}
-			require.Equal(t, "CNY", r.Currency)
-			require.Equal(t, "Asia/Shanghai", r.Timezone)
+			require.Equal(t, map[string]string{"USD": "America/Los_Angeles", "CNY": "Asia/Shanghai", "JPY": "Asia/Tokyo",
+				"KWD": "Etc/GMT"}[r.Currency], r.Timezone)
+			abroad[r.Currency]++
 		}
-		want := 4
-		if p.ChinaOnly {
-			want = 0
+		want := map[string]int{"USD": 4, "CNY": 36}
+		switch {
+		case p.ChinaOnly:
+			want = map[string]int{"CNY": 40}
+		case p.AnyCurrency:
+			want = map[string]int{"USD": 4, "JPY": 4, "KWD": 4, "CNY": 28}
 		}
 		require.Equal(t, want, abroad, "of 40 of %s", media)
 	}
 	require.NoError(t, s.Close())
 	again := newSim(t, Config{Accounts: ofEach(40), DataDir: dir})
 	require.Equal(t, "USD", again.account(clients[0], 9).Calendar.CurrencyCode(), "a kept world has its own share")
+	require.Equal(t, "JPY", again.account("tiktok", 8).Calendar.CurrencyCode())
+	require.NoError(t, again.Close())
+	path := filepath.Join(dir, stateFile)
+	kept, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(kept), `"currencies":true,`)
+	require.NoError(t, os.WriteFile(path, bytes.Replace(kept, []byte(`"currencies":true,`), nil, 1), 0o600))
+	older := newSim(t, Config{Accounts: ofEach(40), DataDir: dir})
+	require.Nil(t, older.account("tiktok", 8).Calendar, "the world of an earlier program keeps its accounts")
+	require.Equal(t, "USD", older.account("tiktok", 9).Calendar.CurrencyCode())
 	require.Nil(t, newSim(t, Config{}).account(clients[0], 9).Calendar, "the default is none")
-	_, err := New(Config{Accounts: 2, USD: -1})
+	_, err = New(Config{Accounts: 2, USD: -1})
 	require.ErrorContains(t, err, "-1")
 }
 

@@ -239,7 +239,8 @@ func worldFlags(flags *pflag.FlagSet, accounts *int, seed *int64, speed *float64
 	flags.IntVar(accounts, "accounts", 200, "simulated accounts, all platforms together")
 	flags.Int64Var(seed, "seed", 1, "the seed of the world: the same seed gives the same world")
 	flags.IntVar(usd, "usd", 10,
-		"one account in so many is in USD, with days of Los Angeles; 0 for none; a kept world has its own share")
+		"one account in so many is in USD, with days of Los Angeles, and as many in JPY and KWD where a platform has them; "+
+			"0 for none; a kept world has its own share")
 	flags.Float64Var(speed, "speed", 0,
 		"seconds of the world's clock in a real second; without it 1, or the speed of a kept world")
 }

@@ -184,7 +184,7 @@ func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *world.View
 		for _, x := range a.Projects(v.Now) {
 			write(jsonLine((*line)[:0], truthObject{
 				Account: strconv.FormatInt(a.ID, 10), Object: strconv.FormatInt(x.ID, 10), Name: x.Name, Status: x.Status.String(),
-				Budget: x.Budget * world.MicrosPerFen, Created: x.Created, Modified: x.Modified,
+				Budget: x.Budget * a.Calendar.Smallest(), Created: x.Created, Modified: x.Modified,
 				Deleted: x.Status == world.StatusDeleted,
 			}))
 		}
@@ -249,7 +249,7 @@ func (t *truthQuery) rowLine(b []byte, a *world.Account, r *world.Row, silence *
 		b = append(b, `":`...)
 		n := r.Figures[m]
 		if m.IsMoney() {
-			n *= world.MicrosPerFen
+			n *= a.Calendar.Smallest()
 		}
 		b = strconv.AppendInt(b, n, 10)
 	}
@@ -287,7 +287,7 @@ func objectLine(b []byte, a *world.Account, o *world.Object) []byte {
 	return jsonLine(b, truthObject{
 		Account: strconv.FormatInt(a.ID, 10), Object: strconv.FormatInt(o.ID, 10), Name: o.Name,
 		Parent: world.ObjectText(o.Project),
-		Status: o.Status.String(), Budget: o.Budget * world.MicrosPerFen, Bid: o.Bid * world.MicrosPerFen,
+		Status: o.Status.String(), Budget: o.Budget * a.Calendar.Smallest(), Bid: o.Bid * a.Calendar.Smallest(),
 		Created: o.Created, Modified: o.Modified, Deleted: o.Status == world.StatusDeleted,
 		Unlisted: o.Status == world.StatusDeleted && a.Platform.HidesDeleted,
 	})
@@ -380,9 +380,9 @@ func fundNowLines(a *world.Account, n *world.FundNow) [][]byte {
 	valid := n.Balance.Minus(world.Funds{Cash: n.Locked})
 	for _, kind := range a.TruthKinds() {
 		b := fundLine(nil, a, kind.Name)
-		b = fundField(b, "balance", kind.Of(n.Balance))
-		b = fundField(b, "valid_balance", kind.Of(valid))
-		b = fundField(b, "paid_today", kind.Of(n.PaidToday))
+		b = fundField(b, a, "balance", kind.Of(n.Balance))
+		b = fundField(b, a, "valid_balance", kind.Of(valid))
+		b = fundField(b, a, "paid_today", kind.Of(n.PaidToday))
 		lines = append(lines, append(b, '}'))
 	}
 	return lines
@@ -400,7 +400,7 @@ func fundDayLines(a *world.Account, d *world.FundDay) [][]byte {
 			value world.Funds
 		}{{"deposit", d.Deposit}, {"paid", d.Paid}, {"transfer_in", d.TransferIn}, {"transfer_out", d.TransferOut},
 			{"balance", d.Balance}} {
-			b = fundField(b, f.name, kind.Of(f.value))
+			b = fundField(b, a, f.name, kind.Of(f.value))
 		}
 		lines = append(lines, append(b, '}'))
 	}
@@ -414,7 +414,7 @@ func fundLine(b []byte, a *world.Account, kind string) []byte {
 	return append(append(b, kind...), '"')
 }
 
-func fundField(b []byte, name string, fen int64) []byte {
+func fundField(b []byte, a *world.Account, name string, n int64) []byte {
 	b = append(append(append(b, `,"`...), name...), `":`...)
-	return strconv.AppendInt(b, fen*world.MicrosPerFen, 10)
+	return strconv.AppendInt(b, n*a.Calendar.Smallest(), 10)
 }

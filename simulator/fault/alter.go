@@ -168,13 +168,13 @@ func (t *alterations) Rows(v *world.View, a *world.Account, s world.Scope) []wor
 	rows := v.TrueRows(source, s)
 	for _, x := range list {
 		if x.Effect != effectSwapped && x.concerns(s) {
-			rows = x.alterRows(rows)
+			rows = x.alterRows(rows, a.Calendar)
 		}
 	}
 	return rows
 }
 
-func (x *Alteration) alterRows(rows []world.Row) []world.Row {
+func (x *Alteration) alterRows(rows []world.Row, of *world.Calendar) []world.Row {
 	at := x.compiled.rowKey
 	switch {
 	case x.What == AlterValue:
@@ -182,7 +182,7 @@ func (x *Alteration) alterRows(rows []world.Row) []world.Row {
 			if keyOfRow(&rows[i]) == at {
 				delta := x.Delta
 				if x.compiled.field.IsMoney() {
-					delta /= world.MicrosPerFen
+					delta /= of.Smallest()
 				}
 				rows[i].Figures[x.compiled.field] += delta
 			}
@@ -241,13 +241,13 @@ func (t *alterations) Objects(v *world.View, a *world.Account) []world.Object {
 	list := v.TrueObjects(a)
 	for _, x := range t.byAccount[a.MapKey()] {
 		if x.Of == OfConfig {
-			list = x.alterObjects(list)
+			list = x.alterObjects(list, a.Calendar)
 		}
 	}
 	return list
 }
 
-func (x *Alteration) alterObjects(list []world.Object) []world.Object {
+func (x *Alteration) alterObjects(list []world.Object, of *world.Calendar) []world.Object {
 	at := x.compiled.object
 	switch {
 	case x.What == AlterPage:
@@ -268,13 +268,13 @@ func (x *Alteration) alterObjects(list []world.Object) []world.Object {
 	}
 	for i := range list {
 		if list[i].ID == at {
-			x.alterObject(&list[i])
+			x.alterObject(&list[i], of)
 		}
 	}
 	return list
 }
 
-func (x *Alteration) alterObject(o *world.Object) {
+func (x *Alteration) alterObject(o *world.Object, of *world.Calendar) {
 	switch {
 	case x.Effect == effectDeleted:
 		o.Status = world.StatusDeleted
@@ -283,9 +283,9 @@ func (x *Alteration) alterObject(o *world.Object) {
 	case x.Field == "name":
 		o.Name = x.Served
 	case x.Field == "budget":
-		o.Budget += x.Delta / world.MicrosPerFen
+		o.Budget += x.Delta / of.Smallest()
 	case x.Field == "bid":
-		o.Bid += x.Delta / world.MicrosPerFen
+		o.Bid += x.Delta / of.Smallest()
 	case x.Field == "status":
 		// An ad that its owner pauses or resumes later is still served as the opposite.
 		switch o.Status {

@@ -250,8 +250,8 @@ func (c *chooser) changeMetric(a *world.Account, r *world.Row) {
 	was := r.Figures[m]
 	x.Delta = 1 + c.rng.Int64N(50)
 	if m.IsMoney() {
-		x.Delta = (1 + c.rng.Int64N(9999)) * world.MicrosPerFen
-		was *= world.MicrosPerFen
+		x.Delta = (1 + c.rng.Int64N(9999)) * a.Calendar.Smallest()
+		was *= a.Calendar.Smallest()
 	}
 	x.Was, x.Served = strconv.FormatInt(was, 10), strconv.FormatInt(was+x.Delta, 10)
 }
@@ -323,20 +323,20 @@ func (c *chooser) alterConfig(a *world.Account, list []world.Object) {
 			x.Effect = effectLive
 		}
 	case AlterValue:
-		c.changeProperty(&o)
+		c.changeProperty(a, &o)
 	}
 }
 
-func (c *chooser) changeProperty(o *world.Object) {
+func (c *chooser) changeProperty(a *world.Account, o *world.Object) {
 	x := c.x
 	x.Effect = EffectChanged
 	if x.Field == "" {
 		x.Field = draw(c.rng, c.configFields())
 	}
 	money := func(was int64) {
-		x.Delta = (1 + c.rng.Int64N(999)) * world.MicrosPerFen
-		x.Was = strconv.FormatInt(was*world.MicrosPerFen, 10)
-		x.Served = strconv.FormatInt(was*world.MicrosPerFen+x.Delta, 10)
+		was *= a.Calendar.Smallest()
+		x.Delta = (1 + c.rng.Int64N(999)) * a.Calendar.Smallest()
+		x.Was, x.Served = strconv.FormatInt(was, 10), strconv.FormatInt(was+x.Delta, 10)
 	}
 	switch x.Field {
 	case "name":

@@ -54,7 +54,7 @@ func NewAt(t testing.TB, p platform.Platform, n, usd int, now time.Time) *Sim {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	x := &Sim{Simulator: s, t: t, spec: p.Spec(), twin: &world.World{
-		Seed: seed, Accounts: n, Usd: usd, Specs: []*world.Spec{p.Spec()},
+		Seed: seed, Accounts: n, Usd: usd, Currencies: true, Specs: []*world.Spec{p.Spec()},
 		Lives: world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(),
 	}}
 	rules := slices.Clone(p.Spec().Limits)

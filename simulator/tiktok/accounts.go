@@ -102,7 +102,7 @@ var advertiserFields = []platform.Field[advertiser]{
 	field("timezone", func(w *platform.Writer, x advertiser) { w.Text(x.Calendar.ZoneName()) }),
 	field("display_timezone", func(w *platform.Writer, x advertiser) { w.Text(x.Calendar.ZoneName()) }),
 	field("balance", func(w *platform.Writer, x advertiser) {
-		writeMoney(w, x.c.View.FundNow(x.Account).Balance.Total())
+		writeMoney(w, x.Account, x.c.View.FundNow(x.Account).Balance.Total())
 	}),
 	field("create_time", func(w *platform.Writer, x advertiser) {
 		w.Number(world.FirstMoment.Unix() - x.Key.Sub(8).Below(900*world.DayLength))

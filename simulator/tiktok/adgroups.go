@@ -25,10 +25,10 @@ var adGroupFields = []platform.Field[adGroup]{
 	field("adgroup_name", func(w *platform.Writer, x adGroup) { w.AdName(x.Name) }),
 	field("campaign_id", func(w *platform.Writer, x adGroup) { writeID(w, x.Project) }),
 	field("advertiser_id", func(w *platform.Writer, x adGroup) { writeID(w, x.account.ID) }),
-	field("budget", func(w *platform.Writer, x adGroup) { writeMoney(w, x.Budget) }),
+	field("budget", func(w *platform.Writer, x adGroup) { writeMoney(w, x.account, x.Budget) }),
 	field("budget_mode", func(w *platform.Writer, x adGroup) { writeBudgetMode(w, x.Budget) }),
 	fixed[adGroup]("bid_type", `"BID_TYPE_CUSTOM"`), fixed[adGroup]("bid_price", "0.0"),
-	field("conversion_bid_price", func(w *platform.Writer, x adGroup) { writeMoney(w, x.Bid) }),
+	field("conversion_bid_price", func(w *platform.Writer, x adGroup) { writeMoney(w, x.account, x.Bid) }),
 	fixed[adGroup]("optimization_goal", `"INSTALL"`), fixed[adGroup]("billing_event", `"OCPM"`),
 	field("app_id", func(w *platform.Writer, x adGroup) {
 		w.Text(strconv.FormatInt(7_500_000_000_000_000_000+int64(x.account.Index), 10))

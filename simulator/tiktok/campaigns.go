@@ -21,7 +21,7 @@ var campaignFields = []platform.Field[campaign]{
 	field("campaign_name", func(w *platform.Writer, x campaign) { w.Text(x.Name) }),
 	field("advertiser_id", func(w *platform.Writer, x campaign) { writeID(w, x.account.ID) }),
 	fixed[campaign]("objective_type", `"`+objectiveType+`"`), fixed[campaign]("app_promotion_type", `"APP_INSTALL"`),
-	field("budget", func(w *platform.Writer, x campaign) { writeMoney(w, x.Budget) }),
+	field("budget", func(w *platform.Writer, x campaign) { writeMoney(w, x.account, x.Budget) }),
 	field("budget_mode", func(w *platform.Writer, x campaign) { writeBudgetMode(w, x.Budget) }),
 	field("operation_status", func(w *platform.Writer, x campaign) { w.Text(operationStatus(x.Status)) }),
 	field("secondary_status", func(w *platform.Writer, x campaign) { w.Text(campaignKind.secondary(x.Status)) }),

@@ -154,6 +154,32 @@ func TestGolden_SeveralAccountsHaveNoDecimals(t *testing.T) {
 	require.Equal(t, "123.49", x.money(12_349))
 }
 
+// Yen have no cents, and Kuwaiti dinars have three decimals.
+func TestGolden_AmountsHaveTheDecimalsOfTheirCurrency(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		calendar            *world.Calendar
+		text, json, rounded string
+	}{
+		{nil, "123.50", "123.5", "124"}, {world.Pacific(), "123.50", "123.5", "124"},
+		{world.Tokyo(), "12350", "12350.0", "12350"}, {world.Greenwich(), "12.350", "12.35", "12"},
+	} {
+		a := sampleAccount
+		a.Calendar = c.calendar
+		x := sampleLine("AUCTION_ADVERTISER", 20_000, world.NoHour)
+		x.account = &a
+		require.Equal(t, c.text, x.money(12_350))
+		x.q.isSeveral = true
+		require.Equal(t, c.rounded, x.money(12_350))
+		w := &platform.Writer{}
+		writeMoney(w, x.account, 12_350)
+		require.Equal(t, c.json, string(w.Bytes))
+	}
+	a := sampleAccount
+	a.Calendar = world.Greenwich()
+	require.Equal(t, "0.007", amount(&a, 7))
+}
+
 func TestHours_ARepeatedOneHasTwoRows(t *testing.T) {
 	t.Parallel()
 	day, err := world.ParseDay("2026-11-01") // the clock of Los Angeles is put back at 2:00

@@ -1,9 +1,11 @@
 package tiktok
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"adsync/simulator/platform"
@@ -172,17 +174,26 @@ func writeID(w *platform.Writer, id int64) { w.Text(strconv.FormatInt(id, 10)) }
 // writeTime writes a time of an object, in UTC.
 func writeTime(w *platform.Writer, at int64) { w.Text(time.Unix(at, 0).UTC().Format(time.DateTime)) }
 
-// writeMoney writes an amount in the account's currency, with at least one digit after the point.
-func writeMoney(w *platform.Writer, fen int64) {
-	w.Hundredths(fen)
-	if fen%100 == 0 {
-		w.Bytes = append(w.Bytes, ".0"...)
+// amount returns an amount of an account as text, with all decimals of its currency.
+func amount(a *world.Account, n int64) string {
+	unit := 1_000_000 / a.Calendar.Smallest()
+	text := strconv.FormatInt(n/unit, 10)
+	if unit > 1 {
+		text += "." + strconv.FormatInt(unit+n%unit, 10)[1:] // with leading zeros
 	}
+	return text
+}
+
+// writeMoney writes an amount in the account's currency, with at least one digit after the point.
+func writeMoney(w *platform.Writer, a *world.Account, n int64) {
+	whole, rest, _ := strings.Cut(amount(a, n), ".")
+	w.Sep()
+	w.Bytes = append(w.Bytes, whole+"."+cmp.Or(strings.TrimRight(rest, "0"), "0")...)
 }
 
 // writeBudgetMode writes the mode of a budget: by day, or without a limit.
-func writeBudgetMode(w *platform.Writer, fen int64) {
-	if fen == 0 {
+func writeBudgetMode(w *platform.Writer, budget int64) {
+	if budget == 0 {
 		w.Text("BUDGET_MODE_INFINITE")
 		return
 	}

@@ -10,8 +10,8 @@ import (
 // noValue is the text of a figure without a value.
 const noValue = "-"
 
-// metric is a figure or an attribute of reports. All values are texts: money in the account's currency with two digits
-// after the point, and counts.
+// metric is a figure or an attribute of reports. All values are texts: money in the account's currency with as many
+// digits after the point as that has, and counts.
 type metric struct {
 	name string
 	text func(x *line) string
@@ -75,11 +75,11 @@ func cash(name string, of func(f world.Funds) int64) metric {
 		if x.isTotal || x.account.Calendar.Start(x.Day+1)+x.q.c.Assumed(cashDelay) > x.q.c.Now {
 			return noValue
 		}
-		var fen int64
+		var paid int64
 		for _, d := range x.q.c.View.FundDays(x.account, x.Day, x.Day) {
-			fen = of(d.Paid)
+			paid = of(d.Paid)
 		}
-		return x.money(fen)
+		return x.money(paid)
 	}}
 }
 
@@ -136,11 +136,12 @@ var metricsByName = func() map[string]metric {
 }()
 
 // money returns an amount as text. Amounts of several accounts have no decimals.
-func (x *line) money(fen int64) string {
+func (x *line) money(n int64) string {
 	if x.q.isSeveral && x.q.c.Assumed(manyDecimals) == 0 {
-		return strconv.FormatInt((fen+50)/100, 10)
+		unit := 1_000_000 / x.account.Calendar.Smallest()
+		return strconv.FormatInt((n+unit/2)/unit, 10)
 	}
-	return string(platform.AppendFixed2(nil, fen))
+	return amount(x.account, n)
 }
 
 // end is the moment at which a row's hour or day ends.

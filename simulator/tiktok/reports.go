@@ -389,8 +389,9 @@ func (x *line) writeMetrics(w *platform.Writer) {
 
 // writeTotal writes the sums over all pages.
 func (q *query) writeTotal(w *platform.Writer, list []line) {
-	sum := &line{q: q, isTotal: true}
+	sum := &line{q: q, account: &world.Account{}, isTotal: true}
 	for i := range list {
+		sum.account = list[i].account
 		sum.Add(&list[i].Figures)
 	}
 	w.OpenObject("total_metrics")

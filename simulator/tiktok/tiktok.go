@@ -71,7 +71,7 @@ func spec() *world.Spec {
 		Number: 4, Name: "tiktok", Prefix: "/tiktok", BasePath: "/tiktok/open_api/v1.3",
 		Hosts:         []string{"business-api.tiktok.com"},
 		AuthorisePath: "/portal/auth", AppParam: "app_id", CodeParam: "auth_code",
-		AccountParam: "advertiser_id", JSONBody: true, ObjectKind: "adgroup", HasProjects: true,
+		AccountParam: "advertiser_id", JSONBody: true, ObjectKind: "adgroup", HasProjects: true, AnyCurrency: true,
 		AccountName: func(a *world.Account) string { return a.Name() },
 		// An authorisation names no person. A client knows it by the smallest id of its accounts.
 		User: func(w *world.World, l *world.Login) (id int64, name string) {

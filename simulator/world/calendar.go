@@ -63,24 +63,38 @@ func ParseDay(text string) (int, error) {
 type Calendar struct {
 	zone     string // its IANA name
 	currency string
+	smallest int64 // its smallest amount, in millionths
 	location *time.Location
 	first    int     // the day of starts[0]
 	starts   []int64 // the start of each day of the world, and of some days before and after
 }
 
-// Pacific returns the calendar of accounts in USD. One day a year has 23 hours, and one has 25.
-var Pacific = sync.OnceValue(func() *Calendar {
-	location, err := time.LoadLocation("America/Los_Angeles")
-	if err != nil {
-		panic(err) // the program embeds the zone database
-	}
-	const margin = 400
-	c := &Calendar{zone: location.String(), currency: "USD", location: location, first: DayOf(FirstMoment.Unix()) - margin}
-	for day := c.first; day <= DayOf(LastMoment.Unix())+margin; day++ {
-		c.starts = append(c.starts, c.midnight(day))
-	}
-	return c
-})
+// The calendars of accounts that are not China's.
+var (
+	// Pacific is that of accounts in USD. One day a year has 23 hours, and one has 25.
+	Pacific = calendar("America/Los_Angeles", "USD", MicrosPerFen)
+	// Tokyo is that of accounts in yen, which have no cents.
+	Tokyo = calendar("Asia/Tokyo", "JPY", 1_000_000)
+	// Greenwich is that of accounts in Kuwaiti dinars, which have three decimals. Their days are those of UTC.
+	Greenwich = calendar("Etc/GMT", "KWD", 1_000)
+)
+
+// calendar returns a function that returns a calendar. smallest is the currency's smallest amount, in millionths.
+func calendar(zone, currency string, smallest int64) func() *Calendar {
+	return sync.OnceValue(func() *Calendar {
+		location, err := time.LoadLocation(zone)
+		if err != nil {
+			panic(err) // the program embeds the zone database
+		}
+		const margin = 400
+		c := &Calendar{zone: zone, currency: currency, smallest: smallest, location: location,
+			first: DayOf(FirstMoment.Unix()) - margin}
+		for day := c.first; day <= DayOf(LastMoment.Unix())+margin; day++ {
+			c.starts = append(c.starts, c.midnight(day))
+		}
+		return c
+	})
+}
 
 func (c *Calendar) midnight(day int) int64 {
 	year, month, date := time.Unix(int64(day)*DayLength, 0).UTC().Date()
@@ -101,6 +115,14 @@ func (c *Calendar) CurrencyCode() string {
 		return "CNY"
 	}
 	return c.currency
+}
+
+// Smallest returns the currency's smallest amount in millionths. All amounts of figures, budgets and funds count it.
+func (c *Calendar) Smallest() int64 {
+	if c == nil {
+		return MicrosPerFen
+	}
+	return c.smallest
 }
 
 // DayOf returns the day of a moment.

@@ -39,15 +39,15 @@ var MetricNames = [metricCount]string{
 
 func (m Metric) String() string { return MetricNames[m] }
 
-// IsMoney reports whether a figure is an amount in fen and not a count.
+// IsMoney reports whether a figure is an amount and not a count.
 func (m Metric) IsMoney() bool {
 	return m == Cost || m == PayAmount || m == PayAmountD1 || m == PayAmountD3 || m == PayAmountD7 || m == OrderAmount
 }
 
-// MicrosPerFen converts the figures' unit of money to the truth's.
+// MicrosPerFen converts amounts in fen, or in cents, to those of the truth.
 const MicrosPerFen = 10_000
 
-// Figures are the metrics of one row, money in fen.
+// Figures are the metrics of one row. Money is in the smallest amount of the account's currency: in fen, in yen.
 type Figures [metricCount]int64
 
 // Add adds other figures to these.

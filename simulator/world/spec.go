@@ -28,6 +28,7 @@ type Spec struct {
 	TextOnly          func(*Account) bool   // whether an account's creatives are texts, without assets; nil is never
 	Unbudgeted        bool                  // ads have no budget
 	ChinaOnly         bool                  // all accounts are in CNY, and their days are China's
+	AnyCurrency       bool                  // accounts may be in currencies without cents or with three decimals
 	Packs             func(k Key) bool      // whether the creatives of the ad with a key are one package; nil is never
 	PackName          func(ad int64) string // the name of the package of the ad with an id
 	AccountName       func(*Account) string // the displayed name of an account

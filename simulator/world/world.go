@@ -23,9 +23,11 @@ const fewAccounts = 5
 // Computing an account or an ad takes a few multiplications, and none is stored. Orders about accounts are stored
 // separately.
 type World struct {
-	Seed        int64
-	Accounts    int
-	Usd         int // one account in so many is in USD with its days in Los Angeles; 0 is none
+	Seed     int64
+	Accounts int
+	Usd      int // one account in so many is in USD with its days in Los Angeles; 0 is none
+	// Currencies means that as many accounts are in JPY, and in KWD, on platforms whose accounts may be in any currency.
+	Currencies  bool
 	Active      int // so many of 100 accounts run ads; 0 is the share given by classes
 	AppAccounts int // so many accounts of a platform share an app; 0 is AppAccountsDefault
 	Giant       int // how many creatives the first account of each platform runs; 0 is as many as a large account
@@ -127,9 +129,7 @@ func (w *World) Account(p *Spec, index int) Account {
 	k := Key(w.Seed).Sub(p.Number).Sub(uint64(index))
 	a := Account{Platform: p, Index: index, Key: k, Class: w.class(p, index), traps: w.Traps}
 	a.ID = p.AccountBase + int64(index)*p.AccountStep + k.Sub(1).Below(p.AccountStep)
-	if w.Usd > 0 && index%w.Usd == w.Usd-1 && !p.ChinaOnly {
-		a.Calendar = Pacific()
-	}
+	a.Calendar = w.calendar(p, index)
 	switch a.Class {
 	case ClassEmpty:
 	case ClassQuiet:
@@ -152,6 +152,25 @@ func (w *World) Account(p *Spec, index int) Account {
 		a.creativesEach = min((w.Giant*4/3+giantSlots-1)/giantSlots, creativesMax) // one of four slots is between two ads
 	}
 	return a
+}
+
+// calendar returns the calendar of an account by its index. A world of few accounts in CNY has no other currency than
+// CNY and USD.
+func (w *World) calendar(p *Spec, index int) *Calendar {
+	const others = 3 // currencies but CNY
+	if w.Usd == 0 || p.ChinaOnly {
+		return nil
+	}
+	switch last := w.Usd - 1 - index%w.Usd; {
+	case last == 0:
+		return Pacific()
+	case !w.Currencies || !p.AnyCurrency || w.Usd <= others:
+	case last == 1:
+		return Tokyo()
+	case last == 2:
+		return Greenwich()
+	}
+	return nil
 }
 
 // class shuffles each block with an affine map, whose factor is coprime to the length of the block. The first account

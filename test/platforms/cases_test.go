@@ -235,8 +235,8 @@ func (x *trapped) setLife(t *testing.T, id int64, state string) {
 }
 
 // A page with fewer rows than requested is not the last one, and does not lose what it lacks. The list of videos has
-// several pages on every platform. Package media tests that a
-// page that is always short does not end a list without a total, as on Bilibili.
+// several pages on every platform. Package media tests that a page that is always short does not end a list without a
+// total, as on Bilibili.
 func TestCases_AShortPageIsNotTheLast(t *testing.T) {
 	t.Parallel()
 	eachTrapped(t, func(t *testing.T, x *trapped) {
