@@ -18,6 +18,7 @@ func (b *bilibili) Night() night.Platform {
 				At: night.Lists, Name: "last page full", What: "the list ends with an empty page",
 				Order: map[string]any{"kind": "full_page", "endpoint": unitList},
 			},
+			{At: night.LateFigures, Kind: night.DaysOrdered, Days: 3},
 			// All tokens end in this scene. A refresh kills the pair at once, and its answer is late: in the meantime all
 			// consumers hold a dead pair. There are two, since the request of the first one is lost in a world with traps.
 			{

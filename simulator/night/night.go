@@ -46,6 +46,8 @@ type Event struct {
 	Order      map[string]any
 	// Ago is how many days before the story's midnight the day of DayLost began.
 	Ago int
+	// Days is how many days DaysOrdered orders.
+	Days int
 	// Field is the figure of MetricRetired.
 	Field string
 	// Endpoint is the endpoint of RefreshLost.
@@ -69,6 +71,7 @@ const (
 	YesterdayCorrected             // a correction of yesterday's figures is published
 	CreativesDropped               // creatives are removed from all ads, and no list has the time of their removal
 	MetricRetired                  // reports no longer know a figure
+	DaysOrdered                    // several days are ordered at once, and no report has more than one
 	DayLost                        // our own tables lose a day, with its coverage
 	RefreshLost                    // the answer of a refresh is lost, and the login is authorised again
 	GrantWithdrawn                 // the tokens of all logins end without a refresh, and they are authorised again

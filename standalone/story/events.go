@@ -14,6 +14,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
+	"adsync/base/task"
 	"adsync/simulator/night"
 	simworld "adsync/simulator/world"
 )
@@ -383,6 +384,22 @@ func hole(media string, ago int) Event {
 
 // fillMax is how long the fill of a lost day may take.
 const fillMax = 2 * time.Minute
+
+// daysOrdered is an order by hand for some days of an account at once, on a platform that refuses a report of several.
+// It is met once for each day that was pulled.
+func daysOrdered(media string, days int) Event {
+	return Event{Name: "days ordered at once", what: "a call for each, as a report of more than one day is refused",
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
+			_, id, err := p.first(ctx, media)
+			if err != nil {
+				return nil, err
+			}
+			last := p.yesterday().Add(-2)
+			run, err := p.order(ctx, media+".report_daily.account", task.Order{Accounts: []int64{id},
+				From: last.Add(1 - days), To: last, By: "standalone --once"})
+			return counted(p.store.Data, "SELECT succeeded FROM run WHERE id = ? AND failed = 0", run), err
+		}}
+}
 
 // metricRetired is a figure that a platform's reports no longer know.
 func metricRetired(media, field string) Event {

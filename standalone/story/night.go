@@ -59,6 +59,8 @@ func ownEvent(media string, e night.Event) Event {
 		return dropped(media, e.Gone, e.What)
 	case night.MetricRetired:
 		return metricRetired(media, e.Field)
+	case night.DaysOrdered:
+		return daysOrdered(media, e.Days)
 	case night.DayLost:
 		return hole(media, e.Ago)
 	case night.AccountRebound:
