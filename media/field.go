@@ -1,6 +1,7 @@
 package media
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -51,4 +52,10 @@ func NameField(err error, fields []string, codes ...string) error {
 		e.Field = named[0]
 	}
 	return err
+}
+
+// FieldsOf implements Report.Values for rows whose figures are not in an object of their own.
+func FieldsOf(row json.RawMessage) (fields map[string]json.RawMessage, err error) {
+	err = json.Unmarshal(row, &fields)
+	return fields, err
 }

@@ -61,12 +61,9 @@ func (n Numbered) sizeName() string { return cmp.Or(n.SizeName, "page_size") }
 
 func (n Numbered) page(page string, read func(*Page, json.RawMessage),
 	ask func(number int) (json.RawMessage, error)) (Page, error) {
-	number := 1
-	if page != "" {
-		var err error
-		if number, err = strconv.Atoi(page); err != nil || number < 1 {
-			return Page{}, &Error{Class: Bug, Message: "page " + strconv.Quote(page) + " is not a page number"}
-		}
+	number, err := PageNumber(page, 1)
+	if err != nil {
+		return Page{}, err
 	}
 	data, err := ask(number)
 	if err != nil {
@@ -207,4 +204,16 @@ func OpenRow(raw json.RawMessage, read func(*wire.Row) Row) Row {
 		row.JSON = from.JSON()
 	}
 	return row
+}
+
+// PageNumber returns the number that is the token of a page: first for "".
+func PageNumber(page string, first int) (int, error) {
+	if page == "" {
+		return first, nil
+	}
+	number, err := strconv.Atoi(page)
+	if err != nil || number < first {
+		return 0, &Error{Class: Bug, Message: "page " + strconv.Quote(page) + " is not a page number"}
+	}
+	return number, nil
 }

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,16 @@ func (c SecretCall) Send(ctx context.Context, transport Transport, p Platform) (
 		e.Redact(c.Secrets...)
 	}
 	return data, err
+}
+
+// SendJSON sends the call as a POST with a JSON body, and returns the data of its answer.
+func (c SecretCall) SendJSON(ctx context.Context, transport Transport, p Platform, body any) (json.RawMessage, error) {
+	var err error
+	c.Method, c.ContentType = http.MethodPost, cmp.Or(c.ContentType, "application/json")
+	if c.Body, err = json.Marshal(body); err != nil {
+		return nil, &Error{Class: Invalid, Message: "the body cannot be encoded: is the app's id a number?"}
+	}
+	return c.Send(ctx, transport, p)
 }
 
 // ownerTries is how often the call for the login is tried.

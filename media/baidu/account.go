@@ -14,11 +14,10 @@ const accountsEndpoint = feedPath + "MccFeedService/getUserListByMccid"
 
 // AccountTable implements media.Platform.
 func (Platform) AccountTable() rawtable.Table {
-	return rawtable.Table{Name: Name + "_account", Shape: rawtable.AccountRows, Columns: []rawtable.Column{
-		{Name: "username", Kind: rawtable.Text}, {Name: "mccid", Kind: rawtable.Text},
-		{Name: "fatname", Kind: rawtable.Text}, {Name: "remark", Kind: rawtable.Text},
-	}}
+	return rawtable.Table{Name: Name + "_account", Shape: rawtable.AccountRows, Columns: accountFields.Table()}
 }
+
+var accountFields = wire.Columns{text("username"), id("mccid"), text("fatname"), text("remark")}
 
 // Accounts implements media.Platform. The platform lists a manager's accounts in one answer without a total, which is
 // read twice. It has no such list for a login that is no manager: the login is its only account.
@@ -69,9 +68,6 @@ func own(login media.Login, refusal error, yield func([]media.FoundAccount) erro
 
 func readAccount(r *wire.Row) media.FoundAccount {
 	name := r.Text("username")
-	return media.FoundAccount{
-		ExternalID: r.KeyNumber("userid"), Name: wire.Cut(name), Timezone: zoneName, Currency: currency,
-		Raw: []any{wire.Text(name), wire.Text(string(r.ID("mccid"))), wire.Text(r.Text("fatname")),
-			wire.Text(r.Text("remark"))},
-	}
+	return media.FoundAccount{ExternalID: r.KeyNumber("userid"), Name: wire.Cut(name), Timezone: zoneName,
+		Currency: currency, Raw: append([]any{wire.Text(name)}, accountFields[1:].Read(r)...)}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"adsync/base/rawtable"
 	"adsync/media"
@@ -18,12 +17,12 @@ import (
 // filesPage is how many images or videos a page holds. The greatest size is not documented.
 const filesPage = 100
 
-var fileColumns = []column{{"name", text}, {"width", number}, {"height", number}, {"size", number}, {"signature", text}}
+var fileColumns = wire.Columns{text("name"), number("width"), number("height"), number("size"), text("signature")}
 
 // files is a list of images or videos. Its pages have no total: an empty one is the end.
 type files struct {
 	endpoint, key string
-	columns       []column
+	columns       wire.Columns
 	fields        []string
 }
 
@@ -31,30 +30,28 @@ type files struct {
 var (
 	images = files{
 		endpoint: feedPath + "ImageService/getImage", key: "imageId",
-		columns: append(slices.Clip(fileColumns), column{"create_time", moment}),
+		columns: append(slices.Clip(fileColumns), moment("create_time")),
 		fields:  []string{"desc", "width", "height", "size", "signature", "date"},
 	}
 	videos = files{
 		endpoint: feedPath + "VideoFeedService/getVideoFeed", key: "videoid",
-		columns: append(slices.Clip(fileColumns), column{"create_time", millis}, column{"duration_seconds", number}),
-		fields:  []string{"videoName", "width", "height", "capacity", "videoMd5", "addTime", "duration"},
+		columns: append(slices.Clip(fileColumns), millis("create_time"),
+			number("duration_seconds")),
+		fields: []string{"videoName", "width", "height", "capacity", "videoMd5", "addTime", "duration"},
 	}
 )
 
 func (f files) list(level string) media.List {
 	return media.List{
 		Name: level, Level: level, NoSince: true, Page: f.page, Unlogged: []string{"url", "thumbnail", "modTime"},
-		Table: rawtable.Table{Name: Name + "_" + level, Shape: rawtable.Objects, Columns: tableColumns(f.columns)},
+		Table: rawtable.Table{Name: Name + "_" + level, Shape: rawtable.Objects, Columns: f.columns.Table()},
 	}
 }
 
 func (f files) page(ctx context.Context, api media.API, _ media.ListQuery, page string) (media.Page, error) {
-	number := 1
-	if page != "" {
-		var err error
-		if number, err = strconv.Atoi(page); err != nil {
-			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is not a number"}
-		}
+	number, err := media.PageNumber(page, 1)
+	if err != nil {
+		return media.Page{}, err
 	}
 	payload, err := ask(ctx, api, f.endpoint, map[string]any{"page": number, "pageSize": filesPage})
 	if err != nil {
@@ -75,15 +72,6 @@ func (f files) page(ctx context.Context, api media.API, _ media.ListQuery, page 
 		out.Next = strconv.Itoa(number + 1)
 	}
 	return out, nil
-}
-
-// readMillis parses a time in Unix milliseconds; the zero time for an empty text.
-func readMillis(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	return time.UnixMilli(n).UTC(), err
 }
 
 // shownAssets reads the material of a feed creative, which is JSON in a text. Its fields depend on the style. An image

@@ -226,11 +226,5 @@ func rowsOf(endpoint string, payload json.RawMessage) (rows wire.List, lost []me
 	return rows, lost, nil
 }
 
-// readTime parses a time of the platform; the zero time for an empty text.
-func readTime(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.ParseInLocation("2006-01-02 15:04:05", text, china)
-	return t.UTC(), err
-}
+// readTime parses a time of the platform.
+var readTime = wire.TimeIn(china, time.DateTime)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"adsync/base/rawtable"
-	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -19,10 +18,10 @@ const (
 
 // Lists implements media.Platform. Lists have no deleted objects: an object that is in none is marked as deleted.
 func (Platform) Lists() []media.List {
-	objects := func(name, parent string, columns []column, s, f *objects) media.List {
+	objects := func(name, parent string, columns wire.Columns, s, f *objects) media.List {
 		return media.List{
 			Name: name, Level: name, Parent: parent, NoSince: true, Variants: []string{search, feed},
-			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: tableColumns(columns)},
+			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: columns.Table()},
 			Page: func(ctx context.Context, api media.API, q media.ListQuery, _ string) (media.Page, error) {
 				if q.Variant == feed {
 					return f.page(ctx, api, columns)
@@ -41,48 +40,21 @@ func (Platform) Lists() []media.List {
 		videos.list(rawtable.AssetVideo)}
 }
 
-// column is a typed column of a list's raw table.
-type column struct {
-	name string
-	kind kind
-}
-
-type kind int
-
-const (
-	text   kind = iota
-	id          // of another object, or a code: kept as text
-	truth       // true or false: kept as text
-	number      // a count
-	yuan        // money
-	moment      // a time
-	millis      // a time in Unix milliseconds
+// The columns of lists: moments are times as texts, millis are in Unix milliseconds.
+var (
+	text, id, truth, number = wire.TextColumn, wire.IDColumn, wire.TruthColumn, wire.CountColumn
+	yuan                    = wire.MoneyColumn(wire.Yuan)
+	moment, millis          = wire.TimeColumn(readTime), wire.MilliColumn
 )
 
 var (
-	campaignColumns = []column{{"name", text}, {"pause", truth}, {"status", id}, {"budget", yuan},
-		{"create_time", moment}}
-	adgroupColumns = []column{{"name", text}, {"campaign_id", id}, {"pause", truth}, {"status", id}, {"bid", yuan},
-		{"create_time", moment}, {"modtime", moment}}
-	creativeColumns = []column{{"name", text}, {"adgroup_id", id}, {"pause", truth}, {"status", id},
-		{"create_time", moment}}
+	campaignColumns = wire.Columns{text("name"), truth("pause"), id("status"), yuan("budget"),
+		moment("create_time")}
+	adgroupColumns = wire.Columns{text("name"), id("campaign_id"), truth("pause"), id("status"), yuan("bid"),
+		moment("create_time"), moment("modtime")}
+	creativeColumns = wire.Columns{text("name"), id("adgroup_id"), truth("pause"), id("status"),
+		moment("create_time")}
 )
-
-func tableColumns(columns []column) (table []rawtable.Column) {
-	for _, c := range columns {
-		switch c.kind {
-		case yuan:
-			table = append(table, wire.Yuan.Column(c.name))
-		case number:
-			table = append(table, rawtable.Column{Name: c.name, Kind: rawtable.Int})
-		case moment, millis:
-			table = append(table, rawtable.Column{Name: c.name, Kind: rawtable.Instant})
-		case text, id, truth:
-			table = append(table, rawtable.Column{Name: c.name, Kind: rawtable.Text})
-		}
-	}
-	return table
-}
 
 // objects is a list of one kind of advertising.
 type objects struct {
@@ -138,7 +110,7 @@ var (
 )
 
 // page reads the whole list. It has no total: see media.ByRepeat.
-func (l *objects) page(ctx context.Context, api media.API, columns []column) (media.Page, error) {
+func (l *objects) page(ctx context.Context, api media.API, columns wire.Columns) (media.Page, error) {
 	requested := []string{l.key}
 	for _, field := range slices.Concat(l.fields, l.others) {
 		if field != "" {
@@ -193,7 +165,7 @@ func (l *objects) all(ctx context.Context, api media.API, fields []string) (rows
 	return rows, lost, nil
 }
 
-func (l *objects) read(r *wire.Row, columns []column) media.Row {
+func (l *objects) read(r *wire.Row, columns wire.Columns) media.Row {
 	row := media.Row{Object: r.KeyNumber(l.key), Name: wire.Cut(r.Text(l.fields[0])),
 		Raw: readColumns(r, columns, l.fields)}
 	if l.assets != nil {
@@ -203,38 +175,12 @@ func (l *objects) read(r *wire.Row, columns []column) media.Row {
 }
 
 // readColumns returns the values of columns from the fields of the same places.
-func readColumns(r *wire.Row, columns []column, fields []string) (raw []any) {
+func readColumns(r *wire.Row, columns wire.Columns, fields []string) []any {
+	raw := make([]any, len(columns))
 	for i, c := range columns {
-		field := fields[i]
-		switch {
-		case field == "":
-			raw = append(raw, nil)
-		case c.kind == text:
-			raw = append(raw, wire.Text(r.Text(field)))
-		case c.kind == id:
-			raw = append(raw, wire.Text(string(r.TextID(field))))
-		case c.kind == truth:
-			raw = append(raw, truthText(r.Truth(field)))
-		case c.kind == number:
-			raw = append(raw, r.Int(field).Column())
-		case c.kind == yuan:
-			raw = append(raw, r.Money(field, wire.Yuan))
-		case c.kind == moment:
-			raw = append(raw, sqldb.At(r.Time(field, readTime)))
-		case c.kind == millis:
-			raw = append(raw, sqldb.At(r.Time(field, readMillis)))
+		if fields[i] != "" {
+			raw[i] = c.Read(r, fields[i])
 		}
 	}
 	return raw
-}
-
-func truthText(value *bool) any {
-	switch {
-	case value == nil:
-		return nil
-	case *value:
-		return "true"
-	default:
-		return "false"
-	}
 }

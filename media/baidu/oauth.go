@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -148,14 +147,8 @@ func oauthURL(base string) string {
 // askTokens makes a call for tokens, whose body holds secrets. They are removed from the error.
 func (p Platform) askTokens(ctx context.Context, transport media.Transport, name string, body map[string]any,
 	secrets ...secret.Text) (json.RawMessage, error) {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the body of oauth/" + name + " cannot be encoded"}
-	}
-	return media.SecretCall{
-		Method: http.MethodPost, Address: oauthURL(transport.BaseURL()) + "/oauth/" + name,
-		ContentType: "application/json;charset=UTF-8", Body: encoded, Secrets: secrets,
-	}.Send(ctx, transport, p)
+	return media.SecretCall{Address: oauthURL(transport.BaseURL()) + "/oauth/" + name,
+		ContentType: "application/json;charset=UTF-8", Secrets: secrets}.SendJSON(ctx, transport, p, body)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {

@@ -145,9 +145,9 @@ type sort struct {
 
 // page fetches a page; its token is the number of its first row. Rows are ordered by their day and id.
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	start, err := strconv.Atoi(cmp.Or(page, "0"))
+	start, err := media.PageNumber(page, 0)
 	if err != nil {
-		return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is not a number"}
+		return media.Page{}, err
 	}
 	columns := r.columns(q)
 	body := map[string]any{

@@ -23,6 +23,7 @@ import (
 
 	"adsync/base/ratelimit/grant"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 // Name is the media name of Bilibili.
@@ -73,18 +74,8 @@ func (Platform) Sign(req *http.Request, accessToken string, _ time.Time) {
 // Reads implements media.PostReader. All calls read, except those for tokens.
 func (Platform) Reads(endpoint string) bool { return endpoint != tokenEndpoint }
 
-// readTime parses a time of the platform; the zero time for an empty text. The layout is not documented.
-func readTime(text string) (time.Time, error) {
-	layout := time.DateTime
-	switch len(text) {
-	case 0:
-		return time.Time{}, nil
-	case len(time.DateOnly):
-		layout = time.DateOnly
-	}
-	t, err := time.ParseInLocation(layout, text, china)
-	return t.UTC(), err
-}
+// readTime parses a time of the platform. The layout is not documented.
+var readTime = wire.TimeIn(china, time.DateTime, time.DateOnly)
 
 // listPage is how many rows a page of a list holds. The greatest size is not documented.
 const listPage = 100

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"adsync/base/rawtable"
-	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -24,7 +23,7 @@ func (Platform) Lists() []media.List {
 	list := func(name, level string, o objects) media.List {
 		return media.List{
 			Name: name, Level: level, Parent: o.parent, NoSince: true, Unlogged: []string{"mtime"}, Page: o.page,
-			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: o.columns()},
+			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: o.fields.Table()},
 		}
 	}
 	shown := list("unit", "adgroup", units)
@@ -37,29 +36,17 @@ func (Platform) Lists() []media.List {
 	}
 }
 
-// column is a typed column of a list's raw table.
-type column struct {
-	field string
-	kind  kind
-	name  string // of the column; "" if it is the field's
-}
-
-type kind int
-
-const (
-	text   kind = iota
-	exact       // a text that must not be changed
-	id          // of another object, or a code: kept as text
-	number      // a count
-	yuan        // money
-	moment      // a time
+// The columns of lists. Ids are codes too.
+var (
+	text, exact, id, number = wire.TextColumn, wire.ExactColumn, wire.IDColumn, wire.CountColumn
+	yuan, moment            = wire.MoneyColumn(wire.Yuan), wire.TimeColumn(readTime)
 )
 
 // objects is a list of one level.
 type objects struct {
 	endpoint, key, named, parent string
 	status                       string // the statuses that are requested; "" for a list without statuses
-	fields                       []column
+	fields                       wire.Columns
 	assets                       func(r *wire.Row) ([]rawtable.AssetUse, bool)
 }
 
@@ -71,27 +58,27 @@ const all = "ALL"
 var (
 	campaigns = objects{
 		endpoint: "cpc/v3/campaign/list_campaigns", key: "campaign_id", named: "campaign_name", status: all,
-		fields: []column{
-			{field: "campaign_name"}, {field: "status", kind: id}, {field: "budget_limit_type", kind: id},
-			{field: "budget", kind: yuan}, {field: "support_auto", kind: id}, {field: "ctime", kind: moment},
-			{field: "mtime", kind: moment},
+		fields: wire.Columns{
+			text("campaign_name"), id("status"), id("budget_limit_type"),
+			yuan("budget"), id("support_auto"), moment("ctime"),
+			moment("mtime"),
 		},
 	}
 	units = objects{
 		endpoint: "cpc/v3/unit/list_units", key: "unit_id", named: "unit_name", parent: "campaign_id", status: all,
-		fields: []column{
-			{field: "unit_name"}, {field: "campaign_id", kind: id}, {field: "status", kind: id},
-			{field: "budget_limit_type", kind: id}, {field: "budget", kind: yuan}, {field: "bid", kind: yuan},
-			{field: "ctime", kind: moment}, {field: "mtime", kind: moment},
+		fields: wire.Columns{
+			text("unit_name"), id("campaign_id"), id("status"),
+			id("budget_limit_type"), yuan("budget"), yuan("bid"),
+			moment("ctime"), moment("mtime"),
 		},
 	}
 	creatives = objects{
 		endpoint: "cpc/v3/creative/list_creatives", key: "creative_id", named: "creative_name", parent: "unit_id",
 		status: all, assets: shownAssets,
-		fields: []column{
-			{field: "creative_name"}, {field: "unit_id", kind: id}, {field: "campaign_id", kind: id},
-			{field: "status", kind: id}, {field: "video_id", kind: id}, {field: "ctime", kind: moment},
-			{field: "mtime", kind: moment},
+		fields: wire.Columns{
+			text("creative_name"), id("unit_id"), id("campaign_id"),
+			id("status"), id("video_id"), moment("ctime"),
+			moment("mtime"),
 		},
 	}
 )
@@ -101,37 +88,15 @@ var (
 func files(of string, more ...string) objects {
 	list := objects{
 		endpoint: "cpc/v3/material/list_" + of + "s", key: of + "_id", named: "name",
-		fields: []column{
-			{field: "name"}, {field: "md5", kind: exact, name: "signature"}, {field: "width", kind: number},
-			{field: "height", kind: number}, {field: "size", kind: number}, {field: "ctime", kind: moment},
+		fields: wire.Columns{
+			text("name"), exact("signature").Of("md5"), number("width"),
+			number("height"), number("size"), moment("ctime"),
 		},
 	}
 	for _, field := range more {
-		list.fields = append(list.fields, column{field: field, kind: number})
+		list.fields = append(list.fields, number(field))
 	}
 	return list
-}
-
-// columns returns the columns of the list's raw table.
-func (o objects) columns() (columns []rawtable.Column) {
-	for _, f := range o.fields {
-		c := rawtable.Column{Name: f.field}
-		switch f.kind {
-		case number:
-			c.Kind = rawtable.Int
-		case yuan:
-			c = wire.Yuan.Column(f.field)
-		case moment:
-			c.Kind = rawtable.Instant
-		case text, exact, id:
-			c.Kind = rawtable.Text
-		}
-		if f.name != "" {
-			c.Name = f.name
-		}
-		columns = append(columns, c)
-	}
-	return columns
 }
 
 func (o objects) page(ctx context.Context, api media.API, _ media.ListQuery, page string) (media.Page, error) {
@@ -143,29 +108,14 @@ func (o objects) page(ctx context.Context, api media.API, _ media.ListQuery, pag
 }
 
 func (o objects) read(r *wire.Row) media.Row {
-	row := media.Row{Object: r.KeyNumber(o.key), Name: wire.Cut(r.Text(o.named)), Modified: r.Time("mtime", readTime)}
+	row := media.Row{Object: r.KeyNumber(o.key), Name: wire.Cut(r.Text(o.named)), Modified: r.Time("mtime", readTime),
+		Raw: o.fields.Read(r)}
 	if o.status != "" {
 		status := r.Int("status")
 		row.Deleted = status.Set && status.Value == statusDeleted
 	}
 	if o.assets != nil {
 		row.Assets, row.MoreAssets = o.assets(r)
-	}
-	for _, f := range o.fields {
-		switch f.kind {
-		case text:
-			row.Raw = append(row.Raw, wire.Text(r.Text(f.field)))
-		case exact:
-			row.Raw = append(row.Raw, wire.Text(r.Exact(f.field)))
-		case id:
-			row.Raw = append(row.Raw, wire.Text(string(r.TextID(f.field))))
-		case number:
-			row.Raw = append(row.Raw, r.Int(f.field).Column())
-		case yuan:
-			row.Raw = append(row.Raw, r.Money(f.field, wire.Yuan))
-		case moment:
-			row.Raw = append(row.Raw, sqldb.At(r.Time(f.field, readTime)))
-		}
 	}
 	return row
 }

@@ -39,14 +39,12 @@ func (Platform) SignApp(_ url.Values, body []byte, app media.App, accessToken st
 
 // AccountTable implements media.Platform.
 func (Platform) AccountTable() rawtable.Table {
-	return rawtable.Table{Name: "kuaishou_account", Shape: rawtable.AccountRows, Columns: []rawtable.Column{
-		{Name: "user_name", Kind: rawtable.Text},
-		{Name: "corporation_name", Kind: rawtable.Text},
-		{Name: "primary_industry_name", Kind: rawtable.Text},
-		{Name: "industry_name", Kind: rawtable.Text},
-		{Name: "product_name", Kind: rawtable.Text},
-		{Name: "delivery_type", Kind: rawtable.Int},
-	}}
+	return rawtable.Table{Name: Name + "_account", Shape: rawtable.AccountRows, Columns: accountFields.Table()}
+}
+
+var accountFields = wire.Columns{
+	text("user_name"), text("corporation_name"), text("primary_industry_name"), text("industry_name"),
+	text("product_name"), number("delivery_type"),
 }
 
 // Accounts implements media.Platform. The list has the accounts' ids only (document 3025); names take a call each
@@ -138,12 +136,7 @@ func details(ctx context.Context, api media.API, id string) (media.FoundAccount,
 	}
 	return media.OpenAccount(data, func(r *wire.Row) media.FoundAccount {
 		name := r.Text("user_name")
-		return media.FoundAccount{
-			ExternalID: id, Name: wire.Cut(name), Timezone: zoneName, Currency: currency,
-			Raw: []any{
-				wire.Text(name), wire.Text(r.Text("corporation_name")), wire.Text(r.Text("primary_industry_name")),
-				wire.Text(r.Text("industry_name")), wire.Text(r.Text("product_name")), r.Int("delivery_type").Column(),
-			},
-		}
+		return media.FoundAccount{ExternalID: id, Name: wire.Cut(name), Timezone: zoneName, Currency: currency,
+			Raw: append([]any{wire.Text(name)}, accountFields[1:].Read(r)...)}
 	}), nil
 }

@@ -21,18 +21,18 @@ var (
 		endpoint: "v1/file/ad/video/list", key: "photo_id", id: (*wire.Row).TextKey, named: "photo_name", size: videosPage,
 		since: "update_start_date", until: "update_end_date", deleted: videoDeleted, modified: "upload_time",
 		unlogged: []string{"url", "cover_url"},
-		fields: []column{
-			{"photo_name", text}, {"signature", text}, {"duration", number}, {"width", number}, {"height", number},
-			{"new_status", code}, {"source", code}, {"create_time", moment}, {"upload_time", moment},
+		fields: wire.Columns{
+			text("photo_name"), text("signature"), number("duration"), number("width"), number("height"),
+			code("new_status"), code("source"), moment("create_time"), moment("upload_time"),
 		},
 	}
 	// See document 2629, whose sample alone has a name.
 	images = objects{
 		endpoint: "v1/file/ad/image/list", key: "image_token", id: imageKey, named: "name", size: imagesPage,
 		modified: "create_time", unlogged: []string{"url"},
-		fields: []column{
-			{"image_token", text}, {"pic_id", id}, {"signature", text}, {"width", number}, {"height", number},
-			{"size", number}, {"format", text}, {"pic_type", code}, {"create_time", millis},
+		fields: wire.Columns{
+			text("image_token"), id("pic_id"), text("signature"), number("width"), number("height"),
+			number("size"), text("format"), code("pic_type"), millis("create_time"),
 		},
 	}
 )

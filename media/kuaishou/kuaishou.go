@@ -22,6 +22,7 @@ import (
 
 	"adsync/base/ratelimit/grant"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 // Name is the media name of Kuaishou.
@@ -90,20 +91,8 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 	return codes.Decode(status, header, body)
 }
 
-// readTime parses a time of the platform; the zero time for an empty text.
-func readTime(text string) (time.Time, error) {
-	layout := "2006-01-02 15:04:05"
-	switch len(text) {
-	case 0:
-		return time.Time{}, nil
-	case len("2006-01-02 15:04"):
-		layout = "2006-01-02 15:04"
-	case len("2006-01-02"):
-		layout = "2006-01-02"
-	}
-	t, err := time.ParseInLocation(layout, text, china)
-	return t.UTC(), err
-}
+// readTime parses a time of the platform.
+var readTime = wire.TimeIn(china, time.DateTime, "2006-01-02 15:04", time.DateOnly)
 
 // rowsOf returns a reader of an endpoint's pages, in the envelope that all of the platform's pages have.
 func rowsOf(endpoint string, size int) media.Numbered {

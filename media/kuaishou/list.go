@@ -3,7 +3,6 @@ package kuaishou
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
 	"adsync/base/day"
 	"adsync/base/rawtable"
@@ -24,7 +23,7 @@ func (Platform) Lists() []media.List {
 	list := func(name, level string, l objects) media.List {
 		described := media.List{
 			Name: name, Level: level, Parent: l.parent, Unlogged: l.unlogged, NoSince: l.since == "", Page: l.page,
-			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: l.columns()},
+			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: l.fields.Table()},
 		}
 		if l.since != "" {
 			described.SinceZone = china
@@ -41,22 +40,11 @@ func (Platform) Lists() []media.List {
 	}
 }
 
-// column is a typed column of a list's raw table: the field of its name.
-type column struct {
-	name string
-	kind kind
-}
-
-type kind int
-
-const (
-	text   kind = iota
-	id          // of another object: kept as text
-	code        // a number that stands for something, 0 too: kept as text
-	number      // a count
-	li          // money
-	moment      // a time
-	millis      // a time in Unix milliseconds
+// The columns of lists: moments are times as texts, millis are in Unix milliseconds.
+var (
+	text, id, code, number = wire.TextColumn, wire.IDColumn, wire.CodeColumn, wire.CountColumn
+	li                     = wire.MoneyColumn(wire.Li)
+	moment, millis         = wire.TimeColumn(readTime), wire.MilliColumn
 )
 
 // objects is a list of one level.
@@ -65,7 +53,7 @@ type objects struct {
 	endpoint, key, named, parent, modified string
 
 	id     func(r *wire.Row, key string) string // reads the id
-	fields []column
+	fields wire.Columns
 	size   int
 	filter map[string]any
 	// since and until are the fields that select objects by the day of their last change; "" if there are none.
@@ -85,10 +73,10 @@ var (
 		named: "campaign_name", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
 		modified: "update_time", unlogged: changes,
-		fields: []column{
-			{"campaign_name", text}, {"campaign_type", code}, {"campaign_sub_type", code}, {"ad_type", code},
-			{"put_status", code}, {"status", code}, {"day_budget", li}, {"bid_type", code}, {"constraint_cpa", li},
-			{"cap_bid", li}, {"create_time", moment}, {"update_time", moment},
+		fields: wire.Columns{
+			text("campaign_name"), code("campaign_type"), code("campaign_sub_type"), code("ad_type"),
+			code("put_status"), code("status"), li("day_budget"), code("bid_type"), li("constraint_cpa"),
+			li("cap_bid"), moment("create_time"), moment("update_time"),
 		},
 	}
 	// See document 2572.
@@ -97,10 +85,10 @@ var (
 		named: "unit_name", parent: "campaign_id", size: listPage,
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
 		modified: "update_time", unlogged: changes,
-		fields: []column{
-			{"unit_name", text}, {"campaign_id", id}, {"unit_type", code}, {"bid_type", code}, {"bid", li}, {"cpa_bid", li},
-			{"ocpx_action_type", code}, {"deep_conversion_type", code}, {"deep_conversion_bid", li}, {"day_budget", li},
-			{"put_status", code}, {"status", code}, {"study_status", code}, {"create_time", moment}, {"update_time", moment},
+		fields: wire.Columns{
+			text("unit_name"), id("campaign_id"), code("unit_type"), code("bid_type"), li("bid"), li("cpa_bid"),
+			code("ocpx_action_type"), code("deep_conversion_type"), li("deep_conversion_bid"), li("day_budget"),
+			code("put_status"), code("status"), code("study_status"), moment("create_time"), moment("update_time"),
 		},
 	}
 	// See document 2582.
@@ -110,10 +98,10 @@ var (
 		filter: map[string]any{"status": -2}, since: "start_date", until: "end_date", deleted: putDeleted,
 		modified: "update_time", unlogged: changes,
 		assets: shownAssets,
-		fields: []column{
-			{"creative_name", text}, {"unit_id", id}, {"campaign_id", id}, {"creative_material_type", code}, {"photo_id", id},
-			{"image_token", text}, {"put_status", code}, {"status", code}, {"review_detail", text}, {"create_time", moment},
-			{"update_time", moment},
+		fields: wire.Columns{
+			text("creative_name"), id("unit_id"), id("campaign_id"), code("creative_material_type"), id("photo_id"),
+			text("image_token"), code("put_status"), code("status"), text("review_detail"), moment("create_time"),
+			moment("update_time"),
 		},
 	}
 )
@@ -134,22 +122,6 @@ func shownAssets(r *wire.Row) (uses []rawtable.AssetUse, more bool) {
 	return uses, len(r.Faults()) > before
 }
 
-func (l objects) columns() (columns []rawtable.Column) {
-	for _, f := range l.fields {
-		switch f.kind {
-		case number:
-			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Int})
-		case li:
-			columns = append(columns, wire.Li.Column(f.name))
-		case moment, millis:
-			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Instant})
-		case text, id, code:
-			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Text})
-		}
-	}
-	return columns
-}
-
 func (l objects) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	return l.fetch(ctx, api, q, page, media.EachRow(l.read))
 }
@@ -164,7 +136,7 @@ func (l objects) fetch(ctx context.Context, api media.API, q media.ListQuery, pa
 }
 
 func (l objects) read(r *wire.Row) media.Row {
-	row := media.Row{Object: l.id(r, l.key)}
+	row := media.Row{Object: l.id(r, l.key), Raw: l.fields.Read(r)}
 	if l.named != "" {
 		row.Name = wire.Cut(r.Text(l.named))
 	}
@@ -174,35 +146,10 @@ func (l objects) read(r *wire.Row) media.Row {
 	if l.assets != nil {
 		row.Assets, row.MoreAssets = l.assets(r)
 	}
-	for _, f := range l.fields {
-		value := f.value(r, f.name)
-		row.Raw = append(row.Raw, value)
-		if at, ok := value.(sqldb.Time); ok && f.name == l.modified {
+	for i, f := range l.fields {
+		if at, ok := row.Raw[i].(sqldb.Time); ok && f.Field == l.modified {
 			row.Modified = at.Time
 		}
 	}
 	return row
-}
-
-// value returns the column's value from a field of a row.
-func (c column) value(r *wire.Row, field string) any {
-	switch c.kind {
-	case id:
-		return wire.Text(string(r.TextID(field)))
-	case code:
-		if n := r.Int(field); n.Set {
-			return strconv.FormatInt(n.Value, 10)
-		}
-		return nil
-	case number:
-		return r.Int(field).Column()
-	case li:
-		return r.Money(field, wire.Li)
-	case moment:
-		return sqldb.At(r.Time(field, readTime))
-	case millis:
-		return sqldb.At(r.UnixMilli(field))
-	default:
-		return wire.Text(r.Text(field))
-	}
 }

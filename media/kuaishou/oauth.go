@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -64,14 +63,9 @@ func (p Platform) Exchange(ctx context.Context, transport media.Transport, app m
 
 func (p Platform) smallestAccount(ctx context.Context, transport media.Transport, app media.App,
 	tokens media.Tokens) (smallest string, err error) {
-	body, err := json.Marshal(map[string]any{"page_no": 1, "page_size": accountsPage})
-	if err != nil {
-		return "", err
-	}
-	if body, err = p.SignApp(nil, body, app, tokens.Access.Reveal()); err != nil {
-		return "", err
-	}
-	data, err := p.post(ctx, transport, accountsEndpoint, body, app.Secret, tokens.Access)
+	data, err := p.post(ctx, transport, accountsEndpoint, map[string]any{"page_no": 1, "page_size": accountsPage,
+		"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(), "access_token": tokens.Access.Reveal()},
+		app.Secret, tokens.Access)
 	if err != nil {
 		return "", err
 	}
@@ -118,21 +112,15 @@ func isOfApp(e *media.Error) bool {
 func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App, name string,
 	value secret.Text) (json.RawMessage, error) {
 	// The platform requires the app's id as a number; json.Number keeps its digits.
-	body, err := json.Marshal(map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(),
-		name: value.Reveal()})
-	if err != nil {
-		return nil, &media.Error{Class: media.Invalid, Message: "the app's id is not a number"}
-	}
-	return p.post(ctx, transport, endpoint, body, app.Secret, value)
+	return p.post(ctx, transport, endpoint, map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(),
+		name: value.Reveal()}, app.Secret, value)
 }
 
 // post sends a body that holds secrets, which are removed from the error.
-func (p Platform) post(ctx context.Context, transport media.Transport, endpoint string, body []byte,
+func (p Platform) post(ctx context.Context, transport media.Transport, endpoint string, body map[string]any,
 	secrets ...secret.Text) (json.RawMessage, error) {
-	return media.SecretCall{
-		Method: http.MethodPost, Address: transport.BaseURL() + "/" + endpoint, ContentType: "application/json", Body: body,
-		Secrets: secrets,
-	}.Send(ctx, transport, p)
+	return media.SecretCall{Address: transport.BaseURL() + "/" + endpoint, Secrets: secrets}.SendJSON(ctx, transport, p,
+		body)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {

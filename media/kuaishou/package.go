@@ -35,8 +35,8 @@ func readPackage(page *media.Page, raw json.RawMessage) {
 	fields := maps.Clone(p.Fields())
 	delete(fields, "creatives")
 	for _, f := range creatives.fields {
-		if name, ok := ofPackage[f.name]; ok {
-			shared.Raw = append(shared.Raw, f.value(p, name))
+		if name, ok := ofPackage[f.Field]; ok {
+			shared.Raw = append(shared.Raw, f.Read(p, name))
 		} else {
 			shared.Raw = append(shared.Raw, wire.Text(""))
 		}

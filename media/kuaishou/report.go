@@ -2,7 +2,6 @@ package kuaishou
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"adsync/base/rawtable"
@@ -102,8 +101,8 @@ func (Platform) Reports() []media.Report {
 			r.hourly = hourly
 			described := media.Report{
 				Name: "report_daily", Level: of.level, MaxDays: weekDays, LookBack: filesDays, Table: dailyTable, Keys: r.keys(),
-				Figures: r.figures(), Values: values, Overlaps: of.level == "adgroup" || of.level == "creative", Page: r.page,
-				Files: r.files(),
+				Figures: r.figures(), Values: media.FieldsOf, Overlaps: of.level == "adgroup" || of.level == "creative",
+				Page: r.page, Files: r.files(),
 			}
 			if of.level == "creative" {
 				described.Variants = []string{custom, program}
@@ -140,11 +139,6 @@ func (r report) granularity() string {
 		return "HOURLY"
 	}
 	return "DAILY"
-}
-
-func values(row json.RawMessage) (fields map[string]json.RawMessage, err error) {
-	err = json.Unmarshal(row, &fields)
-	return fields, err
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {

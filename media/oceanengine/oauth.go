@@ -3,7 +3,6 @@ package oceanengine
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 
 	"adsync/base/secret"
@@ -75,15 +74,9 @@ func (p Platform) Refresh(ctx context.Context, transport media.Transport, app me
 func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App,
 	name string, value secret.Text) (json.RawMessage, error) {
 	// The platform requires the app's id as a number; json.Number keeps its digits.
-	body, err := json.Marshal(map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(),
-		name: value.Reveal()})
-	if err != nil {
-		return nil, &media.Error{Class: media.Invalid, Message: "the app's id is not a number"}
-	}
-	return media.SecretCall{
-		Method: http.MethodPost, Address: transport.BaseURL() + "/" + endpoint, ContentType: "application/json", Body: body,
-		Secrets: []secret.Text{app.Secret, value},
-	}.Send(ctx, transport, p)
+	return media.SecretCall{Address: transport.BaseURL() + "/" + endpoint, Secrets: []secret.Text{app.Secret, value}}.
+		SendJSON(ctx, transport, p, map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(),
+			name: value.Reveal()})
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {

@@ -17,6 +17,7 @@ import (
 
 	"adsync/base/ratelimit/grant"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 // Name is the media name of Ocean Engine.
@@ -83,11 +84,5 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// readTime parses a time of the platform; the zero time for an empty text.
-func readTime(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.ParseInLocation(timeLayout, text, china)
-	return t.UTC(), err
-}
+// readTime parses a time of the platform.
+var readTime = wire.TimeIn(china, timeLayout)

@@ -2,7 +2,6 @@ package tencent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -73,14 +72,14 @@ func (Platform) Reports() []media.Report {
 	daily := func(level string, maxDays int, split *media.Split, r report) media.Report {
 		return media.Report{
 			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Keys: r.keys(),
-			Figures: figures, Values: values,
+			Figures: figures, Values: media.FieldsOf,
 			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
 	hourly := func(level string, split *media.Split, r report) media.Report {
 		return media.Report{
 			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Keys: r.keys(),
-			Figures: figures, Values: values,
+			Figures: figures, Values: media.FieldsOf,
 			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
@@ -188,10 +187,4 @@ func (r report) readRow(from *wire.Row, q media.ReportQuery) media.Row {
 	row.Raw, row.Metrics, bad = figures.Read(from.Fields())
 	from.Add(bad)
 	return row
-}
-
-// values returns the fields of a row, which hold its figures next to its keys.
-func values(raw json.RawMessage) (fields map[string]json.RawMessage, err error) {
-	err = json.Unmarshal(raw, &fields)
-	return fields, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -199,6 +200,6 @@ func readDetail(r *wire.Row) media.FoundAccount {
 		r.Lose("currency", fmt.Errorf("%.40q is not a currency", a.Currency))
 	}
 	a.Raw = []any{wire.Text(a.Name), wire.Text(r.Text("company")), wire.Text(r.Text("role")), wire.Text(r.Text("status")),
-		wire.Text(a.Currency), wire.Text(a.Timezone), instant(r.Unix("create_time"))}
+		wire.Text(a.Currency), wire.Text(a.Timezone), sqldb.At(r.Unix("create_time"))}
 	return a
 }

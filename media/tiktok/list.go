@@ -4,10 +4,8 @@ import (
 	"context"
 	"net/url"
 	"strings"
-	"time"
 
 	"adsync/base/rawtable"
-	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -22,7 +20,7 @@ const (
 func (Platform) Lists() []media.List {
 	list := func(name, level string, o objects) media.List {
 		return media.List{Name: name, Level: level, Parent: o.parent, NoSince: true, Unlogged: o.unlogged, Page: o.page,
-			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: o.columns()}}
+			Table: rawtable.Table{Name: Name + "_" + name, Shape: rawtable.Objects, Columns: o.fields.Table()}}
 	}
 	shown := list("adgroup", "adgroup", adGroups)
 	shown.Shown = rawtable.Shown{Column: "secondary_status", Value: "ADGROUP_STATUS_DELIVERY_OK"}
@@ -34,22 +32,11 @@ func (Platform) Lists() []media.List {
 	}
 }
 
-// column is a typed column of a list's raw table: the field of its name.
-type column struct {
-	name string
-	kind kind
-}
-
-type kind int
-
-const (
-	text   kind = iota
-	exact       // a text that must not be changed
-	id          // of another object
-	number      // a count
-	money       // in the account's currency
-	moment      // a time
-	length      // in seconds, with decimals
+// The columns of lists.
+var (
+	text, exact, id = wire.TextColumn, wire.ExactColumn, wire.IDColumn
+	number, length  = wire.CountColumn, wire.LengthColumn
+	money, moment   = wire.MoneyColumn(wire.Major), wire.TimeColumn(readTime)
 )
 
 // objects is a list of one level.
@@ -59,7 +46,7 @@ type objects struct {
 	size                         int
 	all                          bool // deleted objects are listed if they are requested
 	unlogged                     []string
-	fields                       []column
+	fields                       wire.Columns
 	assets                       func(r *wire.Row) (uses []rawtable.AssetUse, more bool)
 }
 
@@ -69,37 +56,37 @@ var changes = []string{"modify_time"}
 var (
 	campaigns = objects{
 		endpoint: "campaign/get/", key: "campaign_id", named: "campaign_name", size: listPage, all: true, unlogged: changes,
-		fields: []column{
-			{"campaign_name", text}, {"objective_type", text}, {"app_promotion_type", text}, {"budget", money},
-			{"budget_mode", text}, {"operation_status", text}, {"secondary_status", text}, {"create_time", moment},
-			{"modify_time", moment},
+		fields: wire.Columns{
+			text("campaign_name"), text("objective_type"), text("app_promotion_type"), money("budget"),
+			text("budget_mode"), text("operation_status"), text("secondary_status"), moment("create_time"),
+			moment("modify_time"),
 		},
 	}
 	adGroups = objects{
 		endpoint: "adgroup/get/", key: "adgroup_id", named: "adgroup_name", parent: "campaign_id", size: listPage,
 		all: true, unlogged: changes,
-		fields: []column{
-			{"adgroup_name", text}, {"campaign_id", id}, {"budget", money}, {"budget_mode", text}, {"bid_type", text},
-			{"bid_price", money}, {"conversion_bid_price", money}, {"optimization_goal", text}, {"billing_event", text},
-			{"app_id", id}, {"click_attribution_window", text}, {"view_attribution_window", text},
-			{"schedule_start_time", moment}, {"schedule_end_time", moment}, {"operation_status", text},
-			{"secondary_status", text}, {"create_time", moment}, {"modify_time", moment},
+		fields: wire.Columns{
+			text("adgroup_name"), id("campaign_id"), money("budget"), text("budget_mode"), text("bid_type"),
+			money("bid_price"), money("conversion_bid_price"), text("optimization_goal"), text("billing_event"),
+			id("app_id"), text("click_attribution_window"), text("view_attribution_window"),
+			moment("schedule_start_time"), moment("schedule_end_time"), text("operation_status"),
+			text("secondary_status"), moment("create_time"), moment("modify_time"),
 		},
 	}
 	// Ads of Smart+ campaigns may have no modify_time.
 	ads = objects{
 		endpoint: "ad/get/", key: "ad_id", named: "ad_name", parent: "adgroup_id", size: listPage, all: true,
 		unlogged: changes, assets: shownAssets,
-		fields: []column{
-			{"ad_name", text}, {"adgroup_id", id}, {"campaign_id", id}, {"ad_format", text}, {"video_id", text},
-			{"operation_status", text}, {"secondary_status", text}, {"create_time", moment}, {"modify_time", moment},
+		fields: wire.Columns{
+			text("ad_name"), id("adgroup_id"), id("campaign_id"), text("ad_format"), text("video_id"),
+			text("operation_status"), text("secondary_status"), moment("create_time"), moment("modify_time"),
 		},
 	}
 	// Addresses of files are unlogged: they change with each call.
 	videos = objects{
 		endpoint: "file/video/ad/search/", key: "video_id", named: "file_name", textKey: true, size: filePage,
 		unlogged: []string{"modify_time", "preview_url", "preview_url_expire_time", "video_cover_url"},
-		fields:   append([]column{{"duration", length}}, fileFields...),
+		fields:   append(wire.Columns{length("duration")}, fileFields...),
 	}
 	images = objects{
 		endpoint: "file/image/ad/search/", key: "image_id", named: "file_name", textKey: true, size: filePage,
@@ -107,9 +94,9 @@ var (
 	}
 )
 
-var fileFields = []column{
-	{"file_name", text}, {"material_id", id}, {"signature", exact}, {"format", text}, {"width", number},
-	{"height", number}, {"size", number}, {"create_time", moment}, {"modify_time", moment},
+var fileFields = wire.Columns{
+	text("file_name"), id("material_id"), exact("signature"), text("format"), number("width"),
+	number("height"), number("size"), moment("create_time"), moment("modify_time"),
 }
 
 // shownAssets returns the video and the images of an ad. A video's cover is one of the images.
@@ -132,24 +119,6 @@ func shownAssets(r *wire.Row) (uses []rawtable.AssetUse, more bool) {
 	return uses, len(r.Faults()) > before
 }
 
-func (o objects) columns() (columns []rawtable.Column) {
-	for _, f := range o.fields {
-		switch f.kind {
-		case text, exact, id:
-			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Text})
-		case number:
-			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Int})
-		case money:
-			columns = append(columns, wire.Major.Column(f.name))
-		case moment:
-			columns = append(columns, rawtable.Column{Name: f.name, Kind: rawtable.Instant})
-		case length:
-			columns = append(columns, rawtable.Column{Name: f.name + "_ms", Kind: rawtable.Int})
-		}
-	}
-	return columns
-}
-
 // page fetches a page of the list. Lists have no order that could be requested.
 func (o objects) page(ctx context.Context, api media.API, _ media.ListQuery, page string) (media.Page, error) {
 	query := url.Values{"advertiser_id": {api.Account().ExternalID}}
@@ -161,7 +130,7 @@ func (o objects) page(ctx context.Context, api media.API, _ media.ListQuery, pag
 
 func (o objects) read(r *wire.Row) media.Row {
 	row := media.Row{
-		Name: wire.Cut(r.Text(o.named)), Modified: r.Time("modify_time", readTime),
+		Raw: o.fields.Read(r), Name: wire.Cut(r.Text(o.named)), Modified: r.Time("modify_time", readTime),
 		Deleted: o.all && strings.HasSuffix(r.Text("secondary_status"), "_STATUS_DELETE"),
 	}
 	if o.textKey {
@@ -172,30 +141,5 @@ func (o objects) read(r *wire.Row) media.Row {
 	if o.assets != nil {
 		row.Assets, row.MoreAssets = o.assets(r)
 	}
-	for _, f := range o.fields {
-		row.Raw = append(row.Raw, o.value(r, f))
-	}
 	return row
 }
-
-func (o objects) value(r *wire.Row, f column) any {
-	switch f.kind {
-	case exact:
-		return wire.Text(r.Exact(f.name))
-	case id:
-		return wire.Text(string(r.TextID(f.name)))
-	case number:
-		return r.Int(f.name).Column()
-	case money:
-		return r.Money(f.name, wire.Major)
-	case moment:
-		return instant(r.Time(f.name, readTime))
-	case length:
-		return r.Scaled(f.name, 3)
-	case text:
-	}
-	return wire.Text(r.Text(f.name))
-}
-
-// instant returns a time for a column.
-func instant(t time.Time) sqldb.Time { return sqldb.At(t) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 
 	"adsync/base/secret"
@@ -41,15 +40,10 @@ var exchangeFixes = map[string]string{
 // Whether it ends the tokens of earlier ones is not documented: adsync does not count on it.
 func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
 	_ string) (media.Authorisation, error) {
-	body, err := json.Marshal(map[string]string{"app_id": app.ID, "secret": app.Secret.Reveal(),
-		"auth_code": code.Reveal()})
-	if err != nil {
-		return media.Authorisation{}, err
-	}
 	data, err := media.SecretCall{
-		Method: http.MethodPost, Address: transport.BaseURL() + "/" + exchangeEndpoint, ContentType: "application/json",
-		Body: body, Secrets: []secret.Text{app.Secret, code},
-	}.Send(ctx, transport, p)
+		Address: transport.BaseURL() + "/" + exchangeEndpoint, Secrets: []secret.Text{app.Secret, code},
+	}.SendJSON(ctx, transport, p, map[string]string{"app_id": app.ID, "secret": app.Secret.Reveal(),
+		"auth_code": code.Reveal()})
 	if err != nil {
 		return media.Authorisation{}, media.WithFix(err, exchangeFixes)
 	}

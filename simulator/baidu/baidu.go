@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"adsync/simulator/limit"
 	"adsync/simulator/platform"
@@ -204,7 +203,7 @@ func (b *baidu) serve(c *platform.Call, r route, p *platform.Params) *platform.F
 	if c.Query.Get("userName") == "" {
 		return platform.Failf(codeNoUser, "userName is missing in the header")
 	}
-	l, err := b.login(c, c.Query.Get("accessToken"), codeNoToken, codeBadToken, codeOldToken)
+	l, err := login(c, codeNoToken, codeBadToken, codeOldToken)
 	if err != nil || c.Limited() {
 		return err
 	}
@@ -220,38 +219,17 @@ func (b *baidu) serve(c *platform.Call, r route, p *platform.Params) *platform.F
 }
 
 // login returns the login of an access token. The codes are those of a token that is missing, unknown or expired.
-func (b *baidu) login(c *platform.Call, token, missing, unknown, expired string) (*world.Login, *platform.Failure) {
-	if token == "" {
-		return nil, c.Refusal(missing, "accessToken is missing")
-	}
-	l, state := c.Sim.Vault.Access(b.about, token, c.Now)
-	if l != nil {
-		c.App = strconv.FormatInt(c.Sim.World.AppID(b.about, l.App()), 10)
-	}
-	switch state {
-	case world.TokenGood:
-	case world.TokenExpired:
-		return nil, c.Refusal(expired, "accessToken has expired")
-	default:
-		return nil, c.Refusal(unknown, "accessToken is unknown")
-	}
-	c.Account = c.Query.Get(accountParam)
-	return l, nil
+func login(c *platform.Call, missing, unknown, expired string) (*world.Login, *platform.Failure) {
+	return c.Login(c.Query.Get("accessToken"), c.Refusal(missing, "accessToken is missing"),
+		c.Refusal(unknown, "accessToken is unknown"), c.Refusal(expired, "accessToken has expired"))
 }
 
 // account returns an account by its id, if a login reaches it.
 func account(c *platform.Call, l *world.Login, id int64) (*world.Account, *platform.Failure) {
-	a, ok := c.Sim.World.Lookup(c.Spec, id)
-	if !ok || !l.Reaches(a.Index) {
-		return nil, c.Refusal(codeForbidden, "the token has no permission for the account")
-	}
-	switch c.Sim.World.Closed(&a) {
-	case world.LifeFrozen:
-		return nil, c.Refusal(codeClosed, "account %d is closed", a.ID)
-	case world.LifeRevoked:
-		return nil, c.Refusal(codeForbidden, "the token has no permission for account %d", a.ID)
-	}
-	return &a, nil
+	a, err := c.Reached(l, strconv.FormatInt(id, 10),
+		c.Refusal(codeForbidden, "the token has no permission for account %d", id),
+		c.Refusal(codeClosed, "account %d is closed", id))
+	return &a, err
 }
 
 // trace sets the id of the call, which the answer has in its header too.
@@ -338,9 +316,8 @@ func (b *baidu) OverLimit(c *platform.Call, r limit.Refusal) {
 		err, status = platform.Failf(codeSystem, "system error"), statusSystem
 	case r.Penalty:
 		err = c.Refusal(codePenalty, "too many calls, try again later")
-	case c.Assumed(limitHTTP) == http.StatusTooManyRequests:
-		c.Status = http.StatusTooManyRequests
-		c.Header.Set("Retry-After", strconv.Itoa(int((r.RetryIn+time.Second-1)/time.Second)))
+	default:
+		c.RefuseAs(int(c.Assumed(limitHTTP)), r)
 	}
 	if b.routes[c.Endpoint].open {
 		failOauth(c, err)

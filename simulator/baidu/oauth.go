@@ -79,30 +79,29 @@ func beginOauth(c *platform.Call, code int, message string) platform.Writer {
 }
 
 // app checks the app's id and secret.
-func (b *baidu) app(c *platform.Call) (int, *platform.Failure) {
+func app(c *platform.Call) (int, *platform.Failure) {
 	for _, name := range []string{"appId", "secretKey", "userId"} {
 		if c.Query.Get(name) == "" {
 			return 0, platform.Failf(codeOauth, "%s is missing", name)
 		}
 	}
-	app, ok := c.Sim.World.AppByID(b.about, c.Query.Get("appId"))
-	if !ok || c.Query.Get("secretKey") != c.Sim.World.AppSecret(b.about, app) {
+	app, ok := c.KnownApp(c.Query.Get("appId"), c.Query.Get("secretKey"))
+	if !ok {
 		return 0, c.Refusal(codeApp, "appId or secretKey is unknown")
 	}
-	c.App = world.ObjectText(c.Sim.World.AppID(b.about, app))
 	return app, nil
 }
 
 // exchange answers a code. The page has two values of grantType: one in its table, one in its sample.
 func (b *baidu) exchange(c *platform.Call, _ caller, p *platform.Params) *platform.Failure {
-	app, err := b.app(c)
+	app, err := app(c)
 	p.TextOf("grantType", "auth_code", "access_token")
 	if err != nil || p.Failure != nil || c.Limited() {
 		return err
 	}
 	l, got, state, failed := c.Sim.Vault.Exchanged(b.about, app, c.Query.Get("authCode"), world.AnyRedirect, c.Now)
 	if failed != nil {
-		return unsaved(c, failed)
+		return c.Unsaved(failed, platform.Failf(codeSystem, "system error"))
 	}
 	if state != world.TokenGood {
 		return c.Refusal(codeAuth, "authCode is unknown, used or expired")
@@ -112,14 +111,14 @@ func (b *baidu) exchange(c *platform.Call, _ caller, p *platform.Params) *platfo
 }
 
 func (b *baidu) refresh(c *platform.Call, _ caller, _ *platform.Params) *platform.Failure {
-	app, err := b.app(c)
+	app, err := app(c)
 	if err != nil || c.Limited() {
 		return err
 	}
 	how := c.Assumed(refreshToken)
 	got, state, failed := c.Sim.Vault.Refreshed(b.about, app, c.Query.Get("refreshToken"), c.Now, how == 1)
 	if failed != nil {
-		return unsaved(c, failed)
+		return c.Unsaved(failed, platform.Failf(codeSystem, "system error"))
 	}
 	if state != world.TokenGood {
 		return c.Refusal(codeRefresh, "refreshToken is unknown, replaced or expired")
@@ -131,11 +130,6 @@ func (b *baidu) refresh(c *platform.Call, _ caller, _ *platform.Params) *platfor
 	}
 	b.writeTokens(c, l, got, refresh)
 	return nil
-}
-
-func unsaved(c *platform.Call, err error) *platform.Failure {
-	c.Sim.Logger.Error("cannot save a token", "err", err)
-	return platform.Failf(codeSystem, "system error")
 }
 
 // openID is the id of a login's user for an app.
@@ -166,7 +160,7 @@ const (
 
 // userInfo answers who a login is. A manager's accounts come in pages, each after the largest id of the one before.
 func (b *baidu) userInfo(c *platform.Call, _ caller, p *platform.Params) *platform.Failure {
-	l, err := b.login(c, c.Query.Get("accessToken"), codeGrant, codeGrant, codeGrant)
+	l, err := login(c, codeGrant, codeGrant, codeGrant)
 	if err != nil || c.Limited() {
 		return err
 	}
@@ -180,7 +174,7 @@ func (b *baidu) userInfo(c *platform.Call, _ caller, p *platform.Params) *platfo
 	}
 	var list []world.Account
 	if c.Query.Get("needSubList") == "true" {
-		list = slices.DeleteFunc(b.accountsOf(c, l), func(a world.Account) bool { return a.ID <= after })
+		list = slices.DeleteFunc(accountsOf(c, l), func(a world.Account) bool { return a.ID <= after })
 	}
 	w := beginOauth(c, 0, "success")
 	w.Open('{')
@@ -204,13 +198,11 @@ func (b *baidu) userInfo(c *platform.Call, _ caller, p *platform.Params) *platfo
 }
 
 // accountsOf lists the accounts under a manager, in order of their ids; none for a login of one account.
-func (b *baidu) accountsOf(c *platform.Call, l *world.Login) (list []world.Account) {
-	for i := l.First; isManager(l) && i < l.Last; i++ {
-		if a := c.Sim.World.Account(b.about, i); c.Sim.World.Closed(&a) != world.LifeRevoked {
-			list = append(list, a)
-		}
+func accountsOf(c *platform.Call, l *world.Login) []world.Account {
+	if !isManager(l) {
+		return nil
 	}
-	return list
+	return c.Permitted(l)
 }
 
 // managed lists a manager's accounts without pages.
@@ -221,7 +213,7 @@ func (b *baidu) managed(c *platform.Call, by caller, _ *platform.Params) *platfo
 	}
 	w := b.begin(c, statusGood)
 	w.Open('[')
-	for _, a := range b.accountsOf(c, by.login) {
+	for _, a := range accountsOf(c, by.login) {
 		w.Open('{')
 		w.NumberField("userid", a.ID)
 		w.TextField("username", a.Name())

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"adsync/simulator/fault/trap"
 	"adsync/simulator/platform"
 	"adsync/simulator/world"
 )
@@ -175,12 +174,7 @@ func (b *baidu) file(c *platform.Call, t *platform.Task) []byte {
 		}
 		lines = append(lines, line)
 	}
-	if view.Fell {
-		c.Sim.Switches.Meet(trap.FiguresFall)
-	}
-	if view.Grew {
-		c.Sim.Switches.Meet(trap.CohortGrows)
-	}
+	c.MeetRows(&view)
 	for _, s := range q.subjects {
 		c.CountSilence(&s.silence)
 	}

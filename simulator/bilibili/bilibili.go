@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"adsync/simulator/limit"
 	"adsync/simulator/platform"
@@ -186,12 +185,11 @@ func (b *bilibili) OverLimit(c *platform.Call, r limit.Refusal) {
 		fail(c, c.Refusal(codeBusy, "system busy"))
 		return
 	}
-	if c.Status = int(c.Assumed(limitStatus)); r.Penalty {
-		c.Status = http.StatusTooManyRequests
+	status := int(c.Assumed(limitStatus))
+	if r.Penalty {
+		status = http.StatusTooManyRequests
 	}
-	if c.Status == http.StatusTooManyRequests {
-		c.Header.Set("Retry-After", strconv.Itoa(int((r.RetryIn+time.Second-1)/time.Second)))
-	}
+	c.RefuseAs(status, r)
 	c.Code = int(c.Assumed(codeLimit))
 	c.Body = fmt.Appendf(c.Body[:0], `{"status":"fail","code":%d,"message":"qps limit"}`, c.Code)
 }

@@ -60,20 +60,11 @@ func wrong(c *platform.Call, format string, args ...any) *platform.Failure {
 }
 
 // account returns the account that a call names, if its login reaches it.
-func (k *kuaishou) account(c *platform.Call, l *world.Login) (world.Account, *platform.Failure) {
+func account(c *platform.Call, l *world.Login) (world.Account, *platform.Failure) {
 	text := c.Query.Get("advertiser_id")
 	if text == "" {
 		return world.Account{}, wrong(c, "advertiser_id is missing")
 	}
-	a, ok := c.Sim.World.LookupText(k.about, text)
-	if !ok || !l.Reaches(a.Index) {
-		return world.Account{}, c.Refusal(codeForbidden, "advertiser_id %s", text)
-	}
-	switch c.Sim.World.Closed(&a) {
-	case world.LifeFrozen:
-		return world.Account{}, c.Refusal(codeClosed, "advertiser_id %s", text)
-	case world.LifeRevoked:
-		return world.Account{}, c.Refusal(codeForbidden, "advertiser_id %s", text)
-	}
-	return a, nil
+	return c.Reached(l, text, c.Refusal(codeForbidden, "advertiser_id %s", text),
+		c.Refusal(codeClosed, "advertiser_id %s", text))
 }

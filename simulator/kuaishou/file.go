@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"adsync/simulator/fault/trap"
 	"adsync/simulator/platform"
 	"adsync/simulator/world"
 )
@@ -27,12 +26,7 @@ func (t task) file(c *platform.Call, a *world.Account) []byte {
 			lines = append(lines, line)
 		}
 	}
-	if view.Fell {
-		c.Sim.Switches.Meet(trap.FiguresFall)
-	}
-	if view.Grew {
-		c.Sim.Switches.Meet(trap.CohortGrows)
-	}
+	c.MeetRows(&view)
 	c.CountSilence(&q.silence)
 	return platform.Table(c.Assumed(fileMark) == 1, c.Assumed(fileReturn) == 1, lines)
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"adsync/simulator/limit"
 	"adsync/simulator/platform"
@@ -143,11 +142,11 @@ func (k *kuaishou) serve(c *platform.Call, r route) *platform.Failure {
 		err := r.serve(c, nil, p)
 		return cmp.Or(err, p.Failure)
 	}
-	l, err := k.login(c, c.Request.Header.Get("Access-Token"))
+	l, err := login(c, c.Request.Header.Get("Access-Token"))
 	if err != nil || c.Limited() {
 		return err
 	}
-	a, err := k.account(c, l)
+	a, err := account(c, l)
 	if err != nil {
 		return err
 	}
@@ -181,9 +180,7 @@ func (k *kuaishou) OverLimit(c *platform.Call, r limit.Refusal) {
 		k.fail(c, c.Refusal(codeBusy, "service is busy"))
 		return
 	}
-	if c.Status = int(c.Assumed(limitStatus)); c.Status == http.StatusTooManyRequests {
-		c.Header.Set("Retry-After", strconv.Itoa(int((r.RetryIn+time.Second-1)/time.Second)))
-	}
+	c.RefuseAs(int(c.Assumed(limitStatus)), r)
 	k.fail(c, platform.Failf(codeLimit, "api freq out of limit"))
 }
 
@@ -198,25 +195,9 @@ func (k *kuaishou) end(c *platform.Call, w *platform.Writer) {
 }
 
 // login returns the login of an access token.
-func (k *kuaishou) login(c *platform.Call, token string) (*world.Login, *platform.Failure) {
-	if token == "" {
-		return nil, c.Refusal(codeNoToken, "the access token is missing")
-	}
-	l, state := c.Sim.Vault.Access(k.about, token, c.Now)
-	if l != nil {
-		c.App = strconv.FormatInt(c.Sim.World.AppID(k.about, l.App()), 10)
-	}
-	switch state {
-	case world.TokenGood:
-	case world.TokenExpired:
-		return nil, c.Refusal(codeOldToken, "the access token has expired")
-	default:
-		return nil, c.Refusal(codeBadToken, "the access token is unknown")
-	}
-	if a, ok := c.Sim.World.LookupText(k.about, c.Query.Get(k.about.AccountParam)); ok {
-		c.Account = strconv.FormatInt(a.ID, 10)
-	}
-	return l, nil
+func login(c *platform.Call, token string) (*world.Login, *platform.Failure) {
+	return c.Login(token, c.Refusal(codeNoToken, "the access token is missing"),
+		c.Refusal(codeBadToken, "the access token is unknown"), c.Refusal(codeOldToken, "the access token has expired"))
 }
 
 // params reads the call's parameters. The documents call many lists of numbers lists of strings: both are taken.

@@ -9,28 +9,27 @@ import (
 const approvedMax = 200
 
 // app checks the app's id and secret, which the token calls have in their body.
-func (k *kuaishou) app(c *platform.Call) (int, *platform.Failure) {
+func app(c *platform.Call) (int, *platform.Failure) {
 	for _, name := range []string{"app_id", "secret"} {
 		if c.Query.Get(name) == "" {
 			return 0, wrong(c, "%s is missing", name)
 		}
 	}
-	app, ok := c.Sim.World.AppByID(k.about, c.Query.Get("app_id"))
-	if !ok || c.Query.Get("secret") != c.Sim.World.AppSecret(k.about, app) {
+	app, ok := c.KnownApp(c.Query.Get("app_id"), c.Query.Get("secret"))
+	if !ok {
 		return 0, c.Refusal(codeApp, "the app's id or secret is unknown")
 	}
-	c.App = world.ObjectText(c.Sim.World.AppID(k.about, app))
 	return app, nil
 }
 
 func (k *kuaishou) exchange(c *platform.Call, _ *world.Account, _ *platform.Params) *platform.Failure {
-	app, err := k.app(c)
+	app, err := app(c)
 	if err != nil || c.Limited() {
 		return err
 	}
 	l, got, state, failed := c.Sim.Vault.Exchanged(k.about, app, c.Query.Get("auth_code"), world.AnyRedirect, c.Now)
 	if failed != nil {
-		return k.unsaved(c, failed)
+		return c.Unsaved(failed, c.Refusal(codeBusy, "service is unavailable"))
 	}
 	if state != world.TokenGood {
 		return c.Refusal(codeAuth, "auth_code is unknown, used or expired")
@@ -41,24 +40,19 @@ func (k *kuaishou) exchange(c *platform.Call, _ *world.Account, _ *platform.Para
 
 // refresh issues a new pair.
 func (k *kuaishou) refresh(c *platform.Call, _ *world.Account, _ *platform.Params) *platform.Failure {
-	app, err := k.app(c)
+	app, err := app(c)
 	if err != nil || c.Limited() {
 		return err
 	}
 	got, state, failed := c.Sim.Vault.Refreshed(k.about, app, c.Query.Get("refresh_token"), c.Now, true)
 	if failed != nil {
-		return k.unsaved(c, failed)
+		return c.Unsaved(failed, c.Refusal(codeBusy, "service is unavailable"))
 	}
 	if state != world.TokenGood {
 		return c.Refusal(codeRefresh, "refresh_token is unknown, replaced or expired")
 	}
 	k.writeTokens(c, got, nil)
 	return nil
-}
-
-func (k *kuaishou) unsaved(c *platform.Call, err error) *platform.Failure {
-	c.Sim.Logger.Error("cannot save a token", "err", err)
-	return c.Refusal(codeBusy, "service is unavailable")
 }
 
 // writeTokens writes a pair and, after an authorisation, the user's own account.
@@ -80,20 +74,15 @@ func (k *kuaishou) writeTokens(c *platform.Call, t world.Tokens, l *world.Login)
 // approved lists the accounts that a login has authorised. The access token is in the body. The list has no total: only
 // an empty page ends it.
 func (k *kuaishou) approved(c *platform.Call, _ *world.Account, p *platform.Params) *platform.Failure {
-	if _, err := k.app(c); err != nil {
+	if _, err := app(c); err != nil {
 		return err
 	}
-	l, err := k.login(c, c.Query.Get("access_token"))
+	l, err := login(c, c.Query.Get("access_token"))
 	if err != nil || c.Limited() {
 		return err
 	}
 	page, size := p.Integer("page_no", 0, 99_999), p.Integer("page_size", 0, approvedMax)
-	var list []int64
-	for i := l.First; i < l.Last; i++ {
-		if a := c.Sim.World.Account(k.about, i); c.Sim.World.Closed(&a) != world.LifeRevoked {
-			list = append(list, a.ID)
-		}
-	}
+	list := c.Permitted(l)
 	from, to := c.PageWithoutTotal(page, size, len(list))
 	c.Code = int(c.Assumed(approvalCode))
 	w := platform.Writer{Bytes: c.Body[:0]}
@@ -102,8 +91,8 @@ func (k *kuaishou) approved(c *platform.Call, _ *world.Account, p *platform.Para
 	w.TextField("message", "成功")
 	w.OpenObject("data")
 	w.OpenArray("details")
-	for _, id := range list[from:to] {
-		w.Number(id)
+	for _, a := range list[from:to] {
+		w.Number(a.ID)
 	}
 	w.Close(']')
 	w.Key("isEnd")

@@ -219,21 +219,8 @@ func (o *oceanEngine) authenticate(c *platform.Call) (*world.Login, *platform.Fa
 	if c.Endpoint == "oauth2/advertiser/get" {
 		token = c.Query.Get("access_token")
 	}
-	l, state := c.Sim.Vault.Access(o.about, token, c.Now)
-	if l != nil {
-		c.App = strconv.FormatInt(c.Sim.World.AppID(o.about, l.App()), 10)
-	}
-	switch state {
-	case world.TokenGood:
-	case world.TokenExpired:
-		return nil, platform.Failf(40102, "")
-	default:
-		return nil, platform.Failf(40104, "")
-	}
-	if a, ok := c.Sim.World.LookupText(o.about, c.Query.Get(o.about.AccountParam)); ok {
-		c.Account = strconv.FormatInt(a.ID, 10)
-	}
-	return l, nil
+	unknown := platform.Failf(40104, "")
+	return c.Login(token, unknown, unknown, platform.Failf(40102, ""))
 }
 
 // oceanApp is the app's id and secret in the body of the token calls. An id that is a string is refused.

@@ -14,11 +14,10 @@ func (t *tiktok) app(c *platform.Call, id, secret string) (int, *platform.Failur
 			return 0, wrong("%s: Missing data for required field.", name)
 		}
 	}
-	app, ok := c.Sim.World.AppByID(t.about, c.Query.Get(id))
-	if !ok || c.Query.Get(secret) != c.Sim.World.AppSecret(t.about, app) {
+	app, ok := c.KnownApp(c.Query.Get(id), c.Query.Get(secret))
+	if !ok {
 		return 0, refusal(c, codeApp, "the app's id or secret is unknown")
 	}
-	c.App = world.ObjectText(c.Sim.World.AppID(t.about, app))
 	return app, nil
 }
 
@@ -62,8 +61,7 @@ func (t *tiktok) exchange(id, secret, code string) handler {
 }
 
 func (t *tiktok) unsaved(c *platform.Call, err error) *platform.Failure {
-	c.Sim.Logger.Error("cannot save a token", "err", err)
-	return platform.Failf(codeSystem, "System error")
+	return c.Unsaved(err, platform.Failf(codeSystem, "System error"))
 }
 
 // granted lists the accounts that a login has authorised.

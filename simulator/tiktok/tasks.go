@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"adsync/simulator/fault/trap"
 	"adsync/simulator/platform"
 	"adsync/simulator/world"
 )
@@ -188,12 +187,7 @@ func (x task) send(c *platform.Call, a *world.Account) *platform.Failure {
 		}
 		lines = append(lines, row)
 	}
-	if view.Fell {
-		c.Sim.Switches.Meet(trap.FiguresFall)
-	}
-	if view.Grew {
-		c.Sim.Switches.Meet(trap.CohortGrows)
-	}
+	c.MeetRows(&view)
 	c.CountSilence(&q.silences[0])
 	c.Header.Set("Content-Type", "text/csv")
 	c.Body = append(c.Body[:0], platform.Table(c.Assumed(fileMark) == 1, c.Assumed(fileReturn) == 1, lines)...)

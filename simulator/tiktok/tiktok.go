@@ -137,7 +137,7 @@ func (t *tiktok) serve(c *platform.Call, r route) *platform.Failure {
 	var l *world.Login
 	if !r.open {
 		var err *platform.Failure
-		if l, err = t.login(c); err != nil || c.Limited() {
+		if l, err = login(c); err != nil || c.Limited() {
 			return err
 		}
 	}
@@ -198,24 +198,8 @@ func (t *tiktok) OverLimit(c *platform.Call, r limit.Refusal) {
 }
 
 // login returns the login of the access token in the header.
-func (t *tiktok) login(c *platform.Call) (*world.Login, *platform.Failure) {
-	token := c.Request.Header.Get("Access-Token")
-	if token == "" {
-		return nil, platform.Failf(codeNoToken, "Access token is missing")
-	}
-	l, state := c.Sim.Vault.Access(t.about, token, c.Now)
-	if l != nil {
-		c.App = strconv.FormatInt(c.Sim.World.AppID(t.about, l.App()), 10)
-	}
-	switch state {
-	case world.TokenGood:
-	case world.TokenExpired:
-		return nil, platform.Failf(codeOldToken, "Access token is expired")
-	default:
-		return nil, platform.Failf(codeBadToken, "Access token is incorrect or has been revoked.")
-	}
-	if a, ok := c.Sim.World.LookupText(t.about, c.Query.Get(t.about.AccountParam)); ok {
-		c.Account = strconv.FormatInt(a.ID, 10)
-	}
-	return l, nil
+func login(c *platform.Call) (*world.Login, *platform.Failure) {
+	return c.Login(c.Request.Header.Get("Access-Token"), platform.Failf(codeNoToken, "Access token is missing"),
+		platform.Failf(codeBadToken, "Access token is incorrect or has been revoked."),
+		platform.Failf(codeOldToken, "Access token is expired"))
 }
