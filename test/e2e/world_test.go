@@ -8,10 +8,13 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/engine"
 )
 
 // world is the process with the simulated platforms.
@@ -19,18 +22,24 @@ type world struct {
 	process *process
 	address string
 	now     time.Time // the time of its stopped clock
+	// platforms are those that it simulates.
+	platforms []string
 }
 
 // zone is the time zone of all simulated accounts, so that a test waits for one midnight.
 var zone = time.FixedZone("UTC+8", 8*60*60)
 
-// newWorld starts a world whose clock is stopped.
-func newWorld(t *testing.T, accounts int, seed int64) *world {
+// newWorld starts a world whose clock is stopped, of some platforms or of all.
+func newWorld(t *testing.T, accounts int, seed int64, platforms ...string) *world {
 	t.Helper()
 	awaitEarlyEnough(t)
+	if len(platforms) == 0 {
+		platforms = engine.PlatformNames()
+	}
 	p := startProcess(t, "simulate", "--listen=127.0.0.1:0", "--accounts", strconv.Itoa(accounts), "--seed",
-		strconv.FormatInt(seed, 10), "--usd=0")
-	w := &world{process: p, address: "http://" + p.await(t, "simulated platforms are served")["addr"].(string)}
+		strconv.FormatInt(seed, 10), "--usd=0", "--media", strings.Join(platforms, ","))
+	w := &world{process: p, address: "http://" + p.await(t, "simulated platforms are served")["addr"].(string),
+		platforms: platforms}
 	var clock struct {
 		Now time.Time `json:"now"`
 	}

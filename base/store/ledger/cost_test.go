@@ -16,7 +16,7 @@ import (
 // these: sent once and succeeded.
 func TestSubtasks_StatementsOfABatch(t *testing.T) {
 	t.Parallel()
-	const n = 50 // One statement's worth, on SQLite too.
+	const n = 25 // One statement's worth, on SQLite too.
 	s, l, run, now := fanningOut(t)
 	var parts []ledger.AccountPart
 	var keys []task.Key
