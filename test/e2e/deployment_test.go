@@ -234,7 +234,7 @@ func (d *deployment) summarise(t *testing.T) {
 // await returns the runs once all have ended.
 func (d *deployment) await(t *testing.T, ids []int64) []ledger.Run {
 	t.Helper()
-	left := slices.Clone(ids) // Runs that have ended are not read again and again.
+	left := slices.Clone(ids) // Runs that have ended are not read in every poll.
 	var runs []ledger.Run
 	var err error
 	ok := assert.Eventually(t, func() bool {
