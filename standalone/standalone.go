@@ -77,7 +77,7 @@ func (o Options) ends() bool { return o.Once || o.Live != nil }
 var ErrDifferent = errors.New("the tables differ from the platforms' truth")
 
 // partitions is the number of partitions of an embedded topic: it shows how work spreads and is few for one process.
-const partitions = 6
+const partitions = 3
 
 // Run runs until ctx ends or, with Once or Live, until the comparison is done.
 func Run(ctx context.Context, o Options) error {
