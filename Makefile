@@ -253,6 +253,16 @@ soak: ## Keep steady load for MINUTES (60), lose a node every five, and judge wh
 	$(GO) build -o bin/chaos ./test/chaos
 	$(CHAOS) -soak $(or $(MINUTES),60)
 
+# FUZZTIME=5s is shorter. An input that fails is kept in the package's testdata/fuzz, and is a case of its tests from
+# then on.
+.PHONY: fuzz
+fuzz: ## Try each reader with generated input, a minute each (FUZZTIME=…).
+	@grep -rE --include='*_test.go' '^func Fuzz[A-Za-z]+\(' . | sed -E 's|(.*)/[^/]*:func (Fuzz[A-Za-z]+).*|\1 \2|' | \
+	while read -r package name; do \
+		echo "== $$package $$name"; \
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(or $(FUZZTIME),60s) "$$package"; \
+	done
+
 # FLAGS takes the other flags of `go run ./test/freshness -help`.
 .PHONY: freshness
 freshness: ## Measure how old the figures in the summaries are, under limits (ACCOUNTS=… MINUTES=… FLAGS=…).
