@@ -78,20 +78,6 @@ func TestStatement(t *testing.T) {
 	require.Equal(t, []byte("\x0f\x00\x00\x01\xff\x5a\x04#HY000disk f"), errPacket(1114, "HY000", "disk f"))
 }
 
-func TestReadLog_CountsAndFindsWhatIsNoRecord(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, os.WriteFile(file, []byte(`{"time":"2026-11-21T10:00:00.1Z","level":"INFO","msg":"a"}
-{"time":"2026-11-21T10:00:00.9Z","level":"WARN","msg":"b"}
-{"time":"2026-11-21T10:00:01.1Z","level":"WARN","msg":"b"}
-panic: oh
-`), 0o600))
-	f, err := readLog(file)
-	require.NoError(t, err)
-	require.Equal(t, logFigures{Lines: 4, MostSecond: 2, MostMinute: 2, Strange: []string{"panic: oh"},
-		Messages: map[string]int{"WARN b": 2}}, f)
-}
-
 // Without Redis serial holds within a process only: then two subtasks at once are no broken promise, and no kept one.
 func TestJudgeSerial_ProvesNothingWhenRedisDidNotAnswer(t *testing.T) {
 	t.Parallel()
@@ -116,45 +102,14 @@ func TestJudgeSerial_ProvesNothingWhenRedisDidNotAnswer(t *testing.T) {
 			t.Parallel()
 			d := &deployment{dir: t.TempDir()}
 			for name, role := range map[string]string{"p1": "producer", "c1": "consumer", "c2": "consumer"} {
-				d.instances = append(d.instances, &stage.Instance{Seat: &stage.Seat{Name: name, Role: role}})
+				d.instances = append(d.instances, &stage.Instance{Logs: d.dir,
+					Seat: &stage.Seat{Name: name, Role: role}})
 				require.NoError(t, os.WriteFile(filepath.Join(d.dir, name+".log"), []byte(tt.logs[name]), 0o600))
 			}
 			x := &trial{deployment: d}
 			require.NoError(t, x.judgeSerial(tt.pairs))
 			require.Equal(t, tt.fail, len(x.problems) > 0, "%v", x.problems)
 			require.Equal(t, tt.void, len(x.unproved) > 0, "%v", x.unproved)
-		})
-	}
-}
-
-func TestProbe_WantsAnswersWithReasons(t *testing.T) {
-	t.Parallel()
-	i := &stage.Instance{Seat: &stage.Seat{Name: "p1", Role: "producer"}}
-	ready := `{"ready":false,"phase":"serving","checks":[
-		{"name":"kafka","ok":false,"reason":"no route"},{"name":"redis","ok":true}]}`
-	tests := []struct {
-		name, path, body string
-		status           int
-		err              error
-		right            bool
-	}{
-		{name: "a figure", path: "/metrics", status: 200, right: true},
-		{name: "silence", path: "/metrics", err: io.EOF},
-		{name: "not ready, with a reason", path: "/readyz", status: 503, body: ready, right: true},
-		{name: "not ready, without one", path: "/readyz", status: 503, body: `{}`},
-		{name: "no tasks, with a reason", path: "/api/v1/tasks", status: 503,
-			body: `{"detail":"the database does not answer"}`, right: true},
-		{name: "no tasks, without one", path: "/api/v1/tasks", status: 500, body: `{}`},
-		{name: "not alive", path: "/healthz", status: 500},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p := newProbe(nil)
-			for range 2 { // one silent answer may be a single moment
-				p.note(i, tt.path, tt.status, tt.body, tt.err)
-			}
-			require.Equal(t, tt.right, len(p.complaints()) == 0, "%v", p.complaints())
 		})
 	}
 }

@@ -246,7 +246,7 @@ func (t *trial) judgeSerial(pairs int) error {
 	}
 	text := fmt.Sprintf("%d pairs of subtasks of one account ran at the same time", pairs)
 	for _, i := range t.of("consumer") {
-		f, err := t.readLogOf(i)
+		f, err := i.ReadLog()
 		if err != nil {
 			return err
 		}

@@ -252,7 +252,7 @@ func losePair(ctx context.Context, t *trial) error {
 	}
 	alerts := 0
 	for _, i := range t.of("consumer") {
-		figures, err := readLog(filepath.Join(t.dir, i.Name+".log"))
+		figures, err := i.ReadLog()
 		if err != nil {
 			return err
 		}

@@ -145,15 +145,15 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	background, stop := context.WithCancel(ctx)
 	defer stop()
 	people := &orders{d: t.deployment, random: rand.New(rand.NewPCG(t.random.Uint64(), 1))}
-	asking := newProbe(t.deployment)
+	asking := stage.NewProbe(t.instances)
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		asking.run(background)
+		asking.Run(background)
 	}()
 	ordered := make(chan struct{})
-	late := &lateness{worst: map[int64]int64{}}
-	go late.run(background)
+	late := stage.NewLateness()
+	go late.Run(background)
 	orderUntil, stopOrders := context.WithCancel(background)
 	defer stopOrders()
 	go func() {
@@ -191,7 +191,7 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err != nil {
 		return judge.Verdict{}, err
 	}
-	return t.judge(samples, asking, facts, map[string]any{"refused": refused, "machine_late_ms": late.list()})
+	return t.judge(samples, asking, facts, map[string]any{"refused": refused, "machine_late_ms": late.List()})
 }
 
 // fault runs the scenario's steps and repairs what they leave broken, between steady load and a time to recover.
@@ -446,13 +446,13 @@ func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
 }
 
 // judge returns the verdict from all that was observed.
-func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figures map[string]any) (judge.Verdict,
-	error) {
+func (t *trial) judge(samples *stage.Sampler, asking *stage.Probe, f judge.Facts,
+	figures map[string]any) (judge.Verdict, error) {
 	w := &samples.Watch
 	for _, p := range t.problems {
 		w.Tell(p.Kind, "%s", p.Text)
 	}
-	for _, text := range asking.complaints() {
+	for _, text := range asking.Complaints() {
 		w.Tell(judge.Harmed, "%s", text)
 	}
 	for _, i := range t.instances {
@@ -464,7 +464,7 @@ func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figu
 		w.Tell(judge.Broken, "%d of %d snapshots had counts that differed from the rows", samples.Torn, samples.Samples)
 	}
 	f.Unproved = t.unproved
-	logs, floods, err := t.readLogs()
+	logs, floods, err := stage.ReadLogs(t.instances)
 	if err != nil {
 		return judge.Verdict{}, err
 	}
@@ -473,7 +473,7 @@ func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figu
 	}
 	v := w.Judge(f)
 	maps.Copy(figures, map[string]any{
-		"struck": t.struck, "facts": f, "logs": logs, "not_ready": asking.unready, "questions": asking.asked,
+		"struck": t.struck, "facts": f, "logs": logs, "not_ready": asking.Unready, "questions": asking.Asked,
 		"samples": samples.Samples, "samples_missed": samples.Missed, "samples_torn": samples.Torn,
 	})
 	return v, t.writeJSON("figures.json", figures)

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -19,24 +18,26 @@ const (
 	answerTime = 8 * time.Second
 )
 
-// probe sends every live process the requests that people make when something is wrong: is it alive, is it ready and
+// Probe sends every live process the requests that people make when something is wrong: is it alive, is it ready and
 // if not why, its metrics, its tasks.
-type probe struct {
-	d *deployment
+type Probe struct {
+	instances []*Instance
 
 	mu       sync.Mutex
 	problems map[string]int
-	asked    int
-	unready  map[string]int // the reasons that /readyz gave
+	Asked    int            // how many requests were sent
+	Unready  map[string]int // the reasons that /readyz gave
 }
 
-func newProbe(d *deployment) *probe {
-	return &probe{d: d, problems: map[string]int{}, unready: map[string]int{}}
+// NewProbe returns a probe of some processes.
+func NewProbe(instances []*Instance) *Probe {
+	return &Probe{instances: instances, problems: map[string]int{}, Unready: map[string]int{}}
 }
 
-func (p *probe) run(ctx context.Context) {
+// Run sends requests until the context ends. Nothing else may read the figures until it returns.
+func (p *Probe) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, i := range p.d.instances {
+	for _, i := range p.instances {
 		wg.Go(func() {
 			ticker := time.NewTicker(probeInterval)
 			defer ticker.Stop()
@@ -55,7 +56,7 @@ func (p *probe) run(ctx context.Context) {
 	wg.Wait()
 }
 
-func (p *probe) ask(ctx context.Context, i *stage.Instance) {
+func (p *Probe) ask(ctx context.Context, i *Instance) {
 	paths := []string{"/healthz", "/readyz", "/metrics"}
 	if i.Role == "producer" {
 		paths = append(paths, "/api/v1/tasks")
@@ -73,10 +74,10 @@ func (p *probe) ask(ctx context.Context, i *stage.Instance) {
 
 // note judges an answer. Without the database a list of tasks may be refused, with a reason. A missing answer is never
 // right.
-func (p *probe) note(i *stage.Instance, path string, status int, body string, err error) {
+func (p *Probe) note(i *Instance, path string, status int, body string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked++
+	p.Asked++
 	complain := func(format string, args ...any) { p.problems[fmt.Sprintf(format, args...)]++ }
 	switch {
 	case err != nil:
@@ -87,7 +88,7 @@ func (p *probe) note(i *stage.Instance, path string, status int, body string, er
 			complain("%s is not ready and gives no reason: %s", i.Name, body)
 		}
 		for _, r := range reasons {
-			p.unready[i.Name+" "+r]++
+			p.Unready[i.Name+" "+r]++
 		}
 	case status >= http.StatusInternalServerError && path == "/api/v1/tasks":
 		if !strings.Contains(body, `"detail"`) {
@@ -123,8 +124,8 @@ func reasonsOf(body string) []string {
 	return reasons
 }
 
-// complaints returns the wrong answers. One missing answer is excused: the process may have been hurt at that moment.
-func (p *probe) complaints() []string {
+// Complaints returns the wrong answers. One missing answer is excused: the process may have been hurt at that moment.
+func (p *Probe) Complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []string

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// lateness measures, second by second, how late this machine wakes a sleeping process. A problem found in a second in
+// Lateness measures, second by second, how late this machine wakes a sleeping process. A problem found in a second in
 // which no process got the CPU may come from the machine, not from adsync.
-type lateness struct {
+type Lateness struct {
 	mu    sync.Mutex
 	worst map[int64]int64 // in milliseconds, by second of real time
 }
@@ -20,7 +20,11 @@ const (
 	latenessReported = 100 * time.Millisecond
 )
 
-func (l *lateness) run(ctx context.Context) {
+// NewLateness returns a Lateness that has measured nothing yet.
+func NewLateness() *Lateness { return &Lateness{worst: map[int64]int64{}} }
+
+// Run measures until the context ends.
+func (l *Lateness) Run(ctx context.Context) {
 	for {
 		asked := time.Now()
 		select {
@@ -37,7 +41,8 @@ func (l *lateness) run(ctx context.Context) {
 	}
 }
 
-func (l *lateness) list() map[int64]int64 {
+// List returns how late the machine was, in milliseconds, by second of real time.
+func (l *Lateness) List() map[int64]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.worst)

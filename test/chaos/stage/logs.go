@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"bufio"
@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"adsync/test/chaos/stage"
 )
 
 const (
@@ -22,8 +20,8 @@ const (
 // strangeMax is how many of the lines that are no log records are kept.
 const strangeMax = 5
 
-// logFigures counts the lines that a process logged.
-type logFigures struct {
+// LogFigures counts the lines that a process logged.
+type LogFigures struct {
 	Lines      int            `json:"lines"`
 	MostSecond int            `json:"most_in_a_second"`
 	MostMinute int            `json:"most_warnings_in_a_minute"`
@@ -33,8 +31,8 @@ type logFigures struct {
 }
 
 // readLog counts the lines of a process's log.
-func readLog(path string) (logFigures, error) {
-	f := logFigures{Messages: map[string]int{}}
+func readLog(path string) (LogFigures, error) {
+	f := LogFigures{Messages: map[string]int{}}
 	file, err := os.Open(path)
 	if err != nil {
 		return f, err
@@ -75,17 +73,16 @@ func readLog(path string) (logFigures, error) {
 	return f, lines.Err()
 }
 
-// readLogOf counts the lines of one process of the deployment over all its restarts.
-func (d *deployment) readLogOf(i *stage.Instance) (logFigures, error) {
-	return readLog(filepath.Join(d.dir, i.Name+".log"))
+// ReadLog counts the lines that the process logged over all its restarts.
+func (i *Instance) ReadLog() (LogFigures, error) {
+	return readLog(filepath.Join(i.Logs, i.Name+".log"))
 }
 
-// readLogs counts the lines of all processes and reports those that flooded.
-func (d *deployment) readLogs() (map[string]logFigures, []string, error) {
-	all := map[string]logFigures{}
-	var floods []string
-	for _, i := range d.instances {
-		f, err := d.readLogOf(i)
+// ReadLogs counts the lines of all processes and reports those that flooded.
+func ReadLogs(instances []*Instance) (all map[string]LogFigures, floods []string, err error) {
+	all = map[string]LogFigures{}
+	for _, i := range instances {
+		f, err := i.ReadLog()
 		if err != nil {
 			return nil, nil, err
 		}
