@@ -327,7 +327,8 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 		return err
 	}
 	if err := errors.Join(t.world.Limit(ctx, stage.CallsInRound),
-		t.store.Config.Writer(ctx).Exec("UPDATE rate_limit SET calls = ? WHERE scope = 'app' AND period_ms = 1000",
+		t.store.Config.Writer(ctx).Exec(
+			"UPDATE rate_limit SET calls = ? WHERE endpoint = '*' AND scope = 'app' AND period_ms = 1000",
 			stage.CallsInRound).Error); err != nil {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// floodSecond is how many lines a process may log in a second: a start alone is some 60.
-	floodSecond = 150
+	// floodSecond is how many lines a process may log in a second. A producer's start alone is some 250, one for each
+	// task.
+	floodSecond = 400
 	// floodMinute is how many warnings and errors a process may log in a minute, whatever is broken. One line per cause
 	// is right; a consumer has a group for each of ten lanes, and each group may meet the same cause.
 	floodMinute = 120
