@@ -77,7 +77,8 @@ func New(cfg Config) (*Simulator, error) {
 		return nil, fmt.Errorf("open world in %s: %w", cfg.DataDir, err)
 	}
 	s := &Simulator{
-		sim:       &platform.Simulation{Logger: cfg.Logger, Limits: limit.New()},
+		sim: &platform.Simulation{Logger: cfg.Logger, Limits: limit.New(),
+			Tasks: map[string]*platform.Tasks{}},
 		platforms: cfg.Platforms, ledger: ledger.New(cfg.DataDir != ""), closing: make(chan struct{}),
 	}
 	s.sim.Switches = trap.NewSwitches(cfg.Traps, func() bool { return s.sim.Clock.Frozen() })
@@ -91,6 +92,9 @@ func New(cfg Config) (*Simulator, error) {
 	for _, p := range s.platforms {
 		s.sim.World.Specs = append(s.sim.World.Specs, p.Spec())
 		s.sim.Assumed.Add(p.Spec())
+		if x, ok := p.(platform.Asynchronous); ok {
+			s.sim.Tasks[p.Spec().Name] = x.Tasks()
+		}
 		s.sim.Limits.Change(p.Spec().Limits, nil)
 		s.sim.Limits.Tolerant[p.Spec().Name] = p.Spec().TolerantPenalty
 	}

@@ -135,7 +135,7 @@ func (b *baidu) download(c *platform.Call) {
 	}
 	c.App, c.Account = t.App, c.Query.Get("owner")
 	c.Header.Set("Content-Type", "text/csv")
-	c.Body = append(c.Body[:0], b.file(c, t)...)
+	c.Body = append(c.Body[:0], t.Send(b.file(c, t))...)
 }
 
 // keep stores the query of a task, at the moment of its creation, and drops those of tasks that are over.
@@ -190,3 +190,6 @@ func (q *query) fileCell(x *column, r *row) string {
 	}
 	return q.cell(x, r)
 }
+
+// Tasks implements platform.Asynchronous.
+func (b *baidu) Tasks() *platform.Tasks { return &b.tasks }

@@ -50,6 +50,7 @@ func (c *control) routes() *http.ServeMux {
 	m.HandleFunc("GET /_sim/clock", c.serveClock)
 	m.HandleFunc("POST /_sim/clock", c.orderClock)
 	m.HandleFunc("GET /_sim/ledger", c.serveLedger)
+	m.HandleFunc("GET /_sim/tasks", c.serveTasks)
 	m.HandleFunc("GET /_sim/truth", c.serveTruth)
 	m.HandleFunc("POST /_sim/truth/correct", c.orderCorrection)
 	m.HandleFunc("GET /_sim/accounts", c.serveLives)
@@ -110,7 +111,7 @@ func (c *control) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{
 		"seed": c.sim.World.Seed, "accounts": c.sim.World.Accounts, "media": c.sim.World.Names(),
 		"calls": []string{
-			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct",
+			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET tasks", "GET truth", "POST truth/correct",
 			"GET|POST accounts", "POST edits", "GET|POST limits",
 			"GET|POST traps", "GET traps/misled", "GET|POST|DELETE faults",
 		},
@@ -250,6 +251,17 @@ func (c *control) serveLedger(w http.ResponseWriter, r *http.Request) {
 		answer["groups"] = groups
 	}
 	writeJSON(w, http.StatusOK, answer)
+}
+
+// serveTasks lists the asynchronous reports of a platform.
+func (c *control) serveTasks(w http.ResponseWriter, r *http.Request) {
+	tasks, has := c.sim.Tasks[r.URL.Query().Get("media")]
+	if !has {
+		WriteProblem(w, http.StatusBadRequest, fmt.Sprintf("media must be a platform with asynchronous reports, not %q",
+			r.URL.Query().Get("media")))
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"tasks": tasks.All()})
 }
 
 func parseLedgerQuery(r *http.Request) (q ledger.Query, err error) {

@@ -83,11 +83,12 @@ func (f *Fault) Check(known func(media string) bool) error {
 			return fmt.Errorf("token_death needs media")
 		}
 	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField, FailTask, ExpireTask,
-		string(platform.FormOther), string(platform.FormFull), string(platform.FormPart):
+		CutTask, BareTask, string(platform.FormOther), string(platform.FormFull), string(platform.FormPart):
 	default:
 		return fmt.Errorf(
 			"kind must be latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, "+
-				"retire_field, add_field, fail_task, expire_task, other_form, full_page, part_fails or alter, not %q", f.Kind)
+				"retire_field, add_field, fail_task, expire_task, cut_task, bare_task, other_form, full_page, part_fails or "+
+				"alter, not %q", f.Kind)
 	}
 	if f.Once && !f.spoilsCalls() && !f.isOfForm() {
 		return fmt.Errorf("once is for faults that disturb single calls, not for %s", f.Kind)

@@ -6,14 +6,21 @@ import "adsync/simulator/platform"
 const (
 	FailTask   = "fail_task"   // the report ends without a file
 	ExpireTask = "expire_task" // the report's file is gone when it is downloaded
+	CutTask    = "cut_task"    // the report's file lacks its last line when it is downloaded
+	BareTask   = "bare_task"   // the report's file lacks a column, on platforms with a fixed list of columns
 )
 
-func (f *Fault) isOfTask() bool { return f.Kind == FailTask || f.Kind == ExpireTask }
+var taskFates = map[string]platform.TaskFate{
+	FailTask: platform.TaskFails, ExpireTask: platform.TaskExpires, CutTask: platform.TaskCut,
+	BareTask: platform.TaskBare,
+}
+
+func (f *Fault) isOfTask() bool { return taskFates[f.Kind] != platform.TaskServed }
 
 // Task returns the fate of an asynchronous report that a call creates, by the newest fault.
 func (s *Faults) Task(c *platform.Call) platform.TaskFate {
 	if f := s.newest(c, (*Fault).isOfTask); f != nil {
-		return map[string]platform.TaskFate{FailTask: platform.TaskFails, ExpireTask: platform.TaskExpires}[f.Kind]
+		return taskFates[f.Kind]
 	}
 	return platform.TaskServed
 }

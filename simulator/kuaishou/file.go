@@ -15,6 +15,9 @@ func (t task) file(c *platform.Call, a *world.Account) []byte {
 	if err != nil {
 		return nil // the same parameters were read when the task was created
 	}
+	if t.IsBare() {
+		q.columns = q.columns[1:]
+	}
 	names := q.header()
 	lines := [][]string{names}
 	// The rows are those of the moment of creation: a trap of the present call does not change them.

@@ -183,6 +183,9 @@ func (k *kuaishou) download(c *platform.Call, a *world.Account, p *platform.Para
 		return c.Refusal(codeTaskGone, "the file of task %d has expired", id)
 	}
 	c.Header.Set("Content-Type", "text/csv")
-	c.Body = append(c.Body[:0], t.file(c, a)...)
+	c.Body = append(c.Body[:0], t.Send(t.file(c, a))...)
 	return nil
 }
+
+// Tasks implements platform.Asynchronous.
+func (k *kuaishou) Tasks() *platform.Tasks { return &k.tasks }

@@ -304,3 +304,35 @@ func TestTasks_FailOrExpireByOrder(t *testing.T) {
 		"its id is unknown now")
 	require.NotEmpty(t, s.file(a, "again", history), "each order concerned one task")
 }
+
+func TestTasks_AFileIsCutOrLacksAColumnByOrder(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	a := s.Account(0)
+	s.Assume("task_polls", 0)
+	whole := s.file(a, "whole", history)
+	s.Order("faults", fields{"kind": "cut_task", "media": "kuaishou", "count": 1})
+	id := s.create(a, "cut", history)
+	require.Equal(t, json.Number(fmt.Sprint(len(whole))), s.poll(a, id)["file_size"])
+	cut := s.download(a, id).Body.String()
+	require.Len(t, table(t, cut), len(table(t, whole))-1)
+	require.True(t, strings.HasPrefix(whole, cut))
+
+	s.Order("faults", fields{"kind": "bare_task", "media": "kuaishou", "count": 1})
+	bare := table(t, s.file(a, "bare", history)) // its size is announced
+	require.Len(t, bare, len(table(t, whole)))
+	require.NotContains(t, bare[0], "charge")
+	require.Contains(t, bare[0], "ad_show")
+
+	answer := s.Do(httptest.NewRequest(http.MethodGet, "/_sim/tasks?media=kuaishou", http.NoBody))
+	var tasks struct {
+		Tasks []struct {
+			Name  string
+			Reads int
+		}
+	}
+	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &tasks))
+	require.Len(t, tasks.Tasks, 3)
+	require.Equal(t, "cut", tasks.Tasks[1].Name)
+	require.Equal(t, 1, tasks.Tasks[1].Reads)
+}

@@ -35,6 +35,9 @@ type Platform interface {
 // account, before faults and traps read them.
 type Unwrapper interface{ Unwrap(c *Call) }
 
+// Asynchronous is a platform with asynchronous reports.
+type Asynchronous interface{ Tasks() *Tasks }
+
 // Simulation holds what calls are answered from.
 type Simulation struct {
 	Logger    *slog.Logger
@@ -47,6 +50,7 @@ type Simulation struct {
 	Switches  *trap.Switches
 	Traps     trapper
 	Faults    reportChanger
+	Tasks     map[string]*Tasks // the asynchronous reports, by platform
 }
 
 // trapper applies the traps that calls meet.
@@ -101,6 +105,8 @@ const (
 	TaskServed  TaskFate = iota
 	TaskFails            // it ends without a file
 	TaskExpires          // its file is gone when it is downloaded
+	TaskCut              // its file lacks its last line when it is downloaded
+	TaskBare             // its file lacks a column, on platforms whose reports have a fixed list of columns
 )
 
 // Failure is a platform's error answer.

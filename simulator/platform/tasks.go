@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"bytes"
 	"net/url"
 	"slices"
 	"sync"
@@ -20,6 +21,8 @@ type Task struct {
 	Ended   bool  // its account has cancelled it
 
 	fate  TaskFate
+	reads int64 // how often its file was sent
+	cut   bool  // it was sent without its last line
 	polls int64 // how often a client has read its state
 	gone  bool
 }
@@ -80,6 +83,19 @@ func (t *Task) Expires() bool {
 	return t.gone
 }
 
+// Send returns what is sent of the task's file, and counts the file as read. A file without rows is not cut.
+func (t *Task) Send(file []byte) []byte {
+	t.reads++
+	if lines := bytes.SplitAfter(file, []byte("\n")); t.fate == TaskCut && len(lines) > 2 {
+		t.cut = true
+		return bytes.Join(lines[:len(lines)-2], nil) // The last element is what follows the last line: nothing.
+	}
+	return file
+}
+
+// IsBare reports whether a fault makes the task's file lack a column.
+func (t *Task) IsBare() bool { return t.fate == TaskBare }
+
 func (t *Task) isOver(r TaskRules, now int64) bool { return t.gone || now >= t.Made+r.Life }
 
 // TaskRefusal is why a task is not created.
@@ -124,4 +140,25 @@ func (s *Tasks) Of(account, now int64, r TaskRules) (list []*Task) {
 		}
 	}
 	return list
+}
+
+// TaskReport describes an asynchronous report to the control API.
+type TaskReport struct {
+	ID      int64  `json:"id"`
+	Name    string `json:"name,omitempty"`
+	Account int64  `json:"account"`
+	Made    int64  `json:"made"`  // in Unix seconds of the world
+	Reads   int64  `json:"reads"` // how often its file was sent
+	Cut     bool   `json:"cut"`   // it was sent without its last line
+}
+
+// All lists the tasks of all accounts that were created today, and older ones that are still kept.
+func (s *Tasks) All() []TaskReport {
+	s.Lock()
+	defer s.Unlock()
+	all := make([]TaskReport, len(s.list))
+	for i, t := range s.list {
+		all[i] = TaskReport{ID: t.ID, Name: t.Name, Account: t.Account, Made: t.Made, Reads: t.reads, Cut: t.cut}
+	}
+	return all
 }

@@ -190,7 +190,8 @@ func (x task) send(c *platform.Call, a *world.Account) *platform.Failure {
 	c.MeetRows(&view)
 	c.CountSilence(&q.silences[0])
 	c.Header.Set("Content-Type", "text/csv")
-	c.Body = append(c.Body[:0], platform.Table(c.Assumed(fileMark) == 1, c.Assumed(fileReturn) == 1, lines)...)
+	file := platform.Table(c.Assumed(fileMark) == 1, c.Assumed(fileReturn) == 1, lines)
+	c.Body = append(c.Body[:0], x.Send(file)...)
 	return nil
 }
 
@@ -212,3 +213,6 @@ func title(name string) string {
 	}
 	return strings.Join(words, " ")
 }
+
+// Tasks implements platform.Asynchronous.
+func (t *tiktok) Tasks() *platform.Tasks { return &t.tasks }
