@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/failpoint"
 	"adsync/base/store/results"
 	"adsync/media"
 )
@@ -124,6 +125,7 @@ func (f *filing) run(ctx context.Context, scope results.Scope) (results.ReportRe
 	if _, judged := errors.AsType[*media.Error](err); err != nil && !judged && !errors.Is(err, media.ErrSuperseded) {
 		return result, err // It waits for another pull, or the database failed: the files are read again.
 	}
+	failpoint.Hit("pull.files.written")
 	// The pull is over. After an answer that was not believed, the next try needs newer figures.
 	return result, errors.Join(err, f.Store.DropFilePull(ctx, f.work.Key))
 }
@@ -188,6 +190,7 @@ func (f *filing) fetch(ctx context.Context) (fetched, error) {
 	if waits != nil {
 		return fetched{}, waits
 	}
+	failpoint.Hit("pull.files.made")
 	var all fetched
 	for i, job := range jobs {
 		got, err := f.read(ctx, i, job)
@@ -264,7 +267,9 @@ func (f *filing) create(ctx context.Context, i int) error {
 		if err := f.save(ctx); err != nil {
 			return err
 		}
+		failpoint.Hit("pull.files.named")
 		id, err := f.report.Files.Create(ctx, f.api, piece.Name, piece.query(&f.pull))
+		failpoint.Hit("pull.files.created")
 		if err == nil {
 			piece.ID = id
 			return f.save(ctx)
@@ -281,6 +286,7 @@ func (f *filing) create(ctx context.Context, i int) error {
 		return err
 	}
 	f.count("created")
+	failpoint.Hit("pull.files.stored")
 	return f.making(f.pull.Pieces[i])
 }
 
@@ -386,6 +392,7 @@ func (f *filing) read(ctx context.Context, i int, job media.Job) (fetched, error
 		return fetched{}, err
 	}
 	defer file.Close()
+	failpoint.Hit("pull.files.opened")
 	page, err := readFile(file, f.report.Files, piece.query(&f.pull), f.account.ExternalID, job)
 	if wrong, ok := errors.AsType[*badFileError](err); ok {
 		return fetched{}, f.again(ctx, i, "unusable", wrong.Error())

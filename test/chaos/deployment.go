@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"adsync/base/day"
 	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store"
@@ -268,6 +269,15 @@ func (d *deployment) order(ctx context.Context, api, name string, accountIDs []i
 		}
 		request["accounts"] = ids
 	}
+	return d.orderRun(ctx, api, name, request)
+}
+
+// orderDays orders a run of a task now, for the task's scope and the days from one to another. It returns the run's id.
+func (d *deployment) orderDays(ctx context.Context, api, name string, from, to day.Day) (int64, error) {
+	return d.orderRun(ctx, api, name, map[string]any{"scope": "all", "from": from, "to": to})
+}
+
+func (d *deployment) orderRun(ctx context.Context, api, name string, request map[string]any) (int64, error) {
 	var order struct {
 		RunID json.Number `json:"run_id"`
 	}

@@ -71,14 +71,12 @@ const loadPrefix = "load."
 // tasks of the load.
 func (d *deployment) putLoad(ctx context.Context) error {
 	config := d.store.Config.Writer(ctx)
-	_, month, dayOfMonth := time.Now().AddDate(0, 6, 0).Date()
-	rest := fmt.Sprintf("0 0 %d %d *", min(dayOfMonth, 28), month)
 	// A full round skips the levels below the ad group and days beyond a week: they are pulled in the same ways and are
 	// ten times the rows.
 	err := config.Exec(
 		"UPDATE cron_task SET cron = ?, retry_base_seconds = 1, enabled = name NOT RLIKE "+
 			"'[.]mature$|creative|material|image|video',"+
-			" revision = revision + 1", rest).Error
+			" revision = revision + 1", restCron()).Error
 	if err != nil {
 		return err
 	}
@@ -96,6 +94,12 @@ VALUES (?, ?, ?, ?, 'Asia/Shanghai', ?, 'all', ?, 20, 30, 1, 'all')`,
 		}
 	}
 	return nil
+}
+
+// restCron is the cron of a task that has no tick within a scenario.
+func restCron() string {
+	_, month, dayOfMonth := time.Now().AddDate(0, 6, 0).Date()
+	return fmt.Sprintf("0 0 %d %d *", min(dayOfMonth, 28), month)
 }
 
 // tasks returns the tasks of the load for the judge. Their beginning is read from the tables.

@@ -52,7 +52,8 @@ const stallDefault = 30 * time.Second
 var groups = [][]scenario{
 	producerScenarios, consumerScenarios, slices.Concat(kafkaScenarios, kafkaNodesScenarios),
 	slices.Concat(redisScenarios, redisNodesScenarios),
-	slices.Concat(mariadbScenarios, mariadbPairScenarios), platformScenarios, peopleScenarios,
+	slices.Concat(mariadbScenarios, mariadbPairScenarios),
+	slices.Concat(platformScenarios, filesScenarios), peopleScenarios,
 	slices.Concat(wholeScenarios, pairScenarios),
 }
 
@@ -172,8 +173,14 @@ func (t *trial) any(role string) *stage.Instance {
 // awaitPoint waits until a fail point of one of the instances has struck more often than before, and returns that
 // instance.
 func (t *trial) awaitPoint(ctx context.Context, point string, among []*stage.Instance) (*stage.Instance, error) {
+	return t.awaitPointFor(ctx, stage.Patience/2, point, among)
+}
+
+// awaitPointFor is awaitPoint for a point that may take another time than usual.
+func (t *trial) awaitPointFor(ctx context.Context, limit time.Duration, point string,
+	among []*stage.Instance) (*stage.Instance, error) {
 	var found *stage.Instance
-	err := rig.Await(ctx, stage.Patience/2, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
+	err := rig.Await(ctx, limit, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
 		for _, i := range among {
 			if slices.Contains(i.Struck(), point) {
 				found = i

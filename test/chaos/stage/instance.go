@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -269,4 +270,22 @@ func (i *Instance) StartReady(ctx context.Context) error {
 		return err
 	}
 	return i.AwaitReady(ctx)
+}
+
+// AddCounts adds a counter of the process to counts, by the value of a label.
+func (i *Instance) AddCounts(ctx context.Context, counter, label string, counts map[string]int) error {
+	_, metrics, err := rig.Get(ctx, i.Api+"/metrics")
+	if err != nil {
+		return err
+	}
+	for line := range strings.SplitSeq(metrics, "\n") {
+		name, value, _ := strings.Cut(line, " ")
+		_, of, _ := strings.Cut(name, label+`="`)
+		n, err := strconv.Atoi(value)
+		if strings.HasPrefix(name, counter+"{") && err == nil {
+			of, _, _ = strings.Cut(of, `"`)
+			counts[of] += n
+		}
+	}
+	return nil
 }

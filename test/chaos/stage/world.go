@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"adsync/engine"
+	"adsync/test/chaos/judge"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 )
@@ -196,6 +197,15 @@ func (w *World) Calls(ctx context.Context, media, endpoint string) (int64, error
 	}
 	err := rig.Send(ctx, http.MethodGet, w.Address+"/_sim/ledger?"+query.Encode(), nil, &answer)
 	return answer.Totals.Calls, err
+}
+
+// Jobs returns the asynchronous reports of a platform.
+func (w *World) Jobs(ctx context.Context, media string) ([]judge.Job, error) {
+	var answer struct {
+		Tasks []judge.Job `json:"tasks"`
+	}
+	err := rig.Send(ctx, http.MethodGet, w.Address+"/_sim/tasks?"+url.Values{"media": {media}}.Encode(), nil, &answer)
+	return answer.Tasks, err
 }
 
 // CallsBySecond returns how many calls of each platform were answered in each second of real time.
