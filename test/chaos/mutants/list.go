@@ -179,6 +179,33 @@ var All = []Mutant{
 		Scenarios: []string{"platform-answers-empty"},
 	},
 	{
+		Name: "job-name-not-stored", Breaks: "the name of a file's job is not stored before the job is created",
+		Edits: []patch.Edit{{
+			File:    "media/pull/file.go",
+			Find:    "		if err := f.save(ctx); err != nil {\n			return err\n		}\n		failpoint.Hit(\"pull.files.named\")\n",
+			Replace: "		failpoint.Hit(\"pull.files.named\")\n",
+		}},
+		Scenarios: []string{"files-consumers-killed"},
+	},
+	{
+		Name: "job-not-looked-for", Breaks: "a job that may exist is not looked for by its name",
+		Edits: []patch.Edit{{
+			File:    "media/pull/file.go",
+			Find:    "	case f.report.Files.Find == nil:\n",
+			Replace: "	case f.Clock != nil:\n",
+		}},
+		Scenarios: []string{"files-consumers-killed"},
+	},
+	{
+		Name: "file-size-not-compared", Breaks: "a file that is cut off is taken for the whole file",
+		Edits: []patch.Edit{{
+			File:    "media/pull/csv.go",
+			Find:    "	if job.Size >= 0 && counted.n != job.Size {\n",
+			Replace: "	if job.Size >= 0 && counted.n < 0 {\n",
+		}},
+		Scenarios: []string{"files-consumers-killed"},
+	},
+	{
 		Name: "count-what-came", Breaks: "outcomes are counted whether they changed their row or not",
 		Edits: []patch.Edit{{
 			File: "base/store/ledger/outcome.go",
