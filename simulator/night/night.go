@@ -44,7 +44,7 @@ type Event struct {
 	// the platform. What may be the effect of CreativesDropped.
 	Name, What string
 	Order      map[string]any
-	// Ago is how many days before the story's midnight the day of DayLost began.
+	// Ago is how many days before the story's midnight the day of DayLost began, or the earliest day of HourRepeated.
 	Ago int
 	// Days is how many days DaysOrdered orders.
 	Days int
@@ -75,5 +75,6 @@ const (
 	DayLost                        // our own tables lose a day, with its coverage
 	RefreshLost                    // the answer of a refresh is lost, and the login is authorised again
 	GrantWithdrawn                 // the tokens of all logins end without a refresh, and they are authorised again
+	HourRepeated                   // a day with an hour that occurs twice is pulled, for an account abroad
 	AccountRebound                 // an operator finds that an account was bound to the wrong game
 )

@@ -7,12 +7,17 @@ import (
 	"adsync/simulator/night"
 )
 
+// hoursBack is how many days back the night asks for hours: some clients go no further.
+const hoursBack = 89
+
 // Night implements platform.Platform.
 func (t *tiktok) Night() night.Platform {
 	return night.Platform{
 		Media: t.about.Name, HourlyReports: reportEndpoint, DailyReports: reportEndpoint,
 		Ads: "tiktok_adgroup", Modified: "modify_time", KeepsTokens: true,
 		Events: []night.Event{
+			// Clocks abroad are put back once a year: reports have a row for each of the two hours.
+			{At: night.Midnight, Kind: night.HourRepeated, Ago: hoursBack},
 			// An advertiser withdraws its grant of one account.
 			{At: night.FirstHour, Kind: night.AccountRevoked},
 			// Rows differ from the platform's own sums in the first answer to every query.

@@ -185,7 +185,7 @@ func TestNight_OrdersAreAccepted(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[night.Kind]bool{night.Fault: true, night.AccountRevoked: true, night.CreativesDropped: true,
-		night.GrantWithdrawn: true}, kinds)
+		night.GrantWithdrawn: true, night.HourRepeated: true}, kinds)
 	require.True(t, tiktok.New().Night().KeepsTokens)
 	require.Equal(t, 40100, simtest.Code(t, s.call(s.Account(0), "ad/get", nil)))
 }

@@ -63,6 +63,8 @@ func ownEvent(media string, e night.Event) Event {
 		return daysOrdered(media, e.Days)
 	case night.DayLost:
 		return hole(media, e.Ago)
+	case night.HourRepeated:
+		return hourRepeated(media, e.Ago)
 	case night.AccountRebound:
 		return rebound(media)
 	case night.RefreshLost:

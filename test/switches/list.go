@@ -1,12 +1,34 @@
 package main
 
-import "adsync/test/patch"
+import (
+	"time"
+
+	"adsync/test/patch"
+)
 
 // defence is a defence that is switched off.
 type defence struct {
 	name    string
 	without string // what the program does without the defence
 	edits   []patch.Edit
+	// season reports whether the night has what the defence is for on a day; nil if it always has.
+	season func(time.Time) bool
+}
+
+// isLongDayNear reports whether a day of 25 hours is near enough for the night to pull its hours.
+func isLongDayNear(now time.Time) bool {
+	zone, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		return false
+	}
+	y, m, d := now.In(zone).Date()
+	for ago := 1; ago <= 88; ago++ {
+		start, end := time.Date(y, m, d-ago, 0, 0, 0, 0, zone), time.Date(y, m, d-ago+1, 0, 0, 0, 0, zone)
+		if end.Sub(start) > 24*time.Hour {
+			return true
+		}
+	}
+	return false
 }
 
 // all are the switches, ordered by what they protect: pages, figures, days, accounts, summaries, configuration.
@@ -29,6 +51,39 @@ var all = []defence{
 			File:    "media/pull/pull.go",
 			Find:    "	if f.note == \"\" && f.sums != nil {\n",
 			Replace: "	if f.note == \"\" && f.sums != nil && came < 0 {\n",
+		}},
+	},
+	{
+		name: "file-size", without: "a file that is cut off is taken for the whole file",
+		edits: []patch.Edit{{
+			File:    "media/pull/csv.go",
+			Find:    "	if job.Size >= 0 && counted.n != job.Size {\n",
+			Replace: "	if job.Size >= 0 && counted.n < 0 {\n",
+		}},
+	},
+	{
+		name: "file-columns", without: "a file may lack columns that were requested",
+		edits: []patch.Edit{{
+			File:    "media/pull/csv.go",
+			Find:    "		if !slices.Contains(columns, name) {\n",
+			Replace: "		if !slices.Contains(columns, name) && name == \"\" {\n",
+		}},
+	},
+	{
+		name: "repeated-hours", without: "of two hours of the same name only the first counts", season: isLongDayNear,
+		edits: []patch.Edit{{
+			File:    "media/pull/repeated.go",
+			Find:    "	f.rows[at] = addUp(f.rows[at], row)\n",
+			Replace: "	_, _ = at, addUp\n",
+		}},
+	},
+	{
+		name: "joint-accounts", without: "an account that a joint query has no rows of gets those of the others",
+		edits: []patch.Edit{{
+			File: "media/pull/joint.go",
+			Find: "		m.answer <- share{rows: rows[m.account.ExternalID]}\n",
+			Replace: "		own := rows[m.account.ExternalID]\n		if len(own) == 0 {\n			own = got.rows\n		}\n" +
+				"		m.answer <- share{rows: own}\n",
 		}},
 	},
 	{

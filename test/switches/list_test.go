@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +26,15 @@ func TestSwitches_FindTheTextTheyChange(t *testing.T) {
 		require.NotEmpty(t, texts, d.name)
 	}
 	require.GreaterOrEqual(t, len(all), 12)
+}
+
+func TestSeason_IsWhileALongDayIsNear(t *testing.T) {
+	t.Parallel()
+	at := func(month time.Month, day int) time.Time { return time.Date(2026, month, day, 12, 0, 0, 0, time.UTC) }
+	require.False(t, isLongDayNear(at(10, 31)), "the clocks are put back on November 1")
+	require.True(t, isLongDayNear(at(11, 3)))
+	require.True(t, isLongDayNear(at(12, 31)))
+	require.False(t, isLongDayNear(at(3, 20)))
 }
 
 func TestJudge_OnlyARowThatDiffersIsASign(t *testing.T) {

@@ -101,6 +101,10 @@ func run(ctx context.Context, o options, stdout io.Writer) (bool, error) {
 	var problems []error
 	for _, d := range o.switches {
 		began = time.Now()
+		if d.season != nil && !d.season(began) {
+			fmt.Fprintf(stdout, "%-24s left out: on these days the night has nothing that the defence is for\n", d.name)
+			continue
+		}
 		report, err := play(ctx, o, root, d)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
