@@ -43,10 +43,13 @@ func shortNight() story.Plan {
 	}}
 }
 
+// storySeed is the seed of a world in which a dozen accounts of all platforms have few ads.
+const storySeed = 1719
+
 func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	t.Parallel()
 	plan := shortNight()
-	report, err := once(t, func(o *Options) { o.Accounts, o.Story, o.plan = ofEach(2), true, &plan })
+	report, err := once(t, func(o *Options) { o.Accounts, o.Seed, o.Story, o.plan = ofEach(2), storySeed, true, &plan })
 	require.NoError(t, err)
 	require.NotNil(t, report.Story)
 	require.Zero(t, report.Story.Differences, "%v", report.Story.Examples)

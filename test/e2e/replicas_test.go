@@ -21,7 +21,7 @@ import (
 // replicas.
 func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 2058)
+	w := newWorld(t, *accounts, 721)
 	var asked [2]*recorder
 	d := deploy(t, w, func(s services, settings map[string]any) {
 		if s.databases.Data.Driver != sqldb.MySQL {
