@@ -139,7 +139,8 @@ test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with
 # or a backoff, more than they compute. The garbage collector runs less often than by default: it takes up to a fifth of
 # the CPU time, and memory is available. Properties are tried half as often as in test-services.
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
-	GOGC=400 RAPID_CHECKS=50 $(TEST) -p 4 -parallel 4 -timeout 20m adsync/standalone adsync/test/e2e adsync/test/platforms ./...
+	GOGC=400 RAPID_CHECKS=50 $(TEST) -p 4 -parallel 4 -timeout 20m adsync/standalone adsync/test/e2e \
+		adsync/test/platforms adsync/standalone/verify adsync/cmd/adsync ./...
 
 .PHONY: test-race
 # SQLite under the detector takes ten to thirty times as long. The whole flow, whose parts have their own tests, and the
