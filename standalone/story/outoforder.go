@@ -38,6 +38,10 @@ func olderLast(platforms []night.Platform) Event {
 // heldUp is the longest delay of an answer, which is less than the timeout of a call.
 const heldUp = 25 * time.Second
 
+// comesMax is how long a call may take to come: its login may just have been authorised again, and on a busy machine the
+// work that waited for that comes first.
+const comesMax = 2 * time.Minute
+
 // pullOutOfOrder orders a day of a platform's first account twice. The first pull's answer is delayed until the day has
 // been corrected and the second pull has ended. It returns the first run, which has ended too.
 func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
@@ -61,7 +65,7 @@ func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 	if err != nil {
 		return older, err
 	}
-	err = await(ctx, heldUp, "the call of "+name+" that is to be held up has not come", func() (bool, error) {
+	err = await(ctx, comesMax, "the call of "+name+" that is to be held up has not come", func() (bool, error) {
 		p.stack.Runs.Plan.Wake()
 		met, err := p.faultMet(ctx, fault)
 		return met > 0, err
