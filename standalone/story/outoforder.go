@@ -38,8 +38,8 @@ func olderLast(platforms []night.Platform) Event {
 // heldUp is the longest delay of an answer, which is less than the timeout of a call.
 const heldUp = 25 * time.Second
 
-// comesMax is how long a call may take to come: its login may just have been authorised again, and on a busy machine the
-// work that waited for that comes first.
+// comesMax is how long a call may take to come: its login may just have been authorised again, and on a busy machine
+// the work that waited for that comes first.
 const comesMax = 2 * time.Minute
 
 // pullOutOfOrder orders a day of a platform's first account twice. The first pull's answer is delayed until the day has
