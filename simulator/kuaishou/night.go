@@ -15,27 +15,19 @@ const spoiledFiles = 8
 
 // Night implements platform.Platform.
 func (k *kuaishou) Night() night.Platform {
+	file := func(at night.Moment, kind string, count int, name, what string) night.Event {
+		return night.Event{At: at, Name: name, What: what,
+			Order: map[string]any{"kind": kind, "endpoint": createTask, "count": count}}
+	}
 	return night.Platform{
 		Media: k.about.Name, HourlyReports: "v1/report/unit_report", DailyReports: "v1/report/unit_report",
 		OldReports: "v1/async_task/download", Ads: "kuaishou_unit", Modified: "update_time",
 		Events: []night.Event{
 			// The reports that are created first are those of the past of new accounts, at all levels.
-			{
-				At: night.Evening, Name: "file of a report cut off", What: "its size shows it: created again",
-				Order: map[string]any{"kind": "cut_task", "endpoint": createTask, "count": spoiledFiles},
-			},
-			{
-				At: night.Evening, Name: "file of a report without a column", What: "refused, and created again",
-				Order: map[string]any{"kind": "bare_task", "endpoint": createTask, "count": spoiledFiles},
-			},
-			{
-				At: night.LookBack, Name: "asynchronous report failed", What: "created again under another name",
-				Order: map[string]any{"kind": "fail_task", "endpoint": createTask, "count": 1},
-			},
-			{
-				At: night.Lists, Name: "file of a report expired", What: "created again under another name",
-				Order: map[string]any{"kind": "expire_task", "endpoint": createTask, "count": 1},
-			},
+			file(night.Evening, "cut_task", spoiledFiles, "file of a report cut off", "its size shows it: created again"),
+			file(night.Evening, "bare_task", spoiledFiles, "file of a report without a column", "refused, and created again"),
+			file(night.LookBack, "fail_task", 1, "asynchronous report failed", "created again under another name"),
+			file(night.Lists, "expire_task", 1, "file of a report expired", "created again under another name"),
 			// Real-time reports have the last week only: an asynchronous report is the only source of the day.
 			{At: night.Reconciling, Kind: night.DayLost, Ago: reportBack + 2},
 		},
