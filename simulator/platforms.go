@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"adsync/simulator/baidu"
 	"adsync/simulator/bilibili"
@@ -18,7 +19,8 @@ func Named(names []string) ([]platform.Platform, error) {
 	all := platforms()
 	for _, name := range names {
 		if !slices.Contains(namesOf(all), name) {
-			return nil, fmt.Errorf("there is no simulated platform %q: want some of %v", name, namesOf(all))
+			return nil, fmt.Errorf("there is no simulated platform %q: want some of %s", name,
+				strings.Join(namesOf(all), ", "))
 		}
 	}
 	return slices.DeleteFunc(all, func(p platform.Platform) bool { return !slices.Contains(names, p.Spec().Name) }), nil

@@ -110,10 +110,14 @@ func Platforms() map[string]string {
 	return paths
 }
 
-// Nights returns the platforms' parts in the night of a demo, in the order of the list.
-func Nights() []night.Platform {
+// Nights returns the parts that platforms have in the night of a demo, in their order; without any, those of all
+// platforms of the list.
+func Nights(some ...platform.Platform) []night.Platform {
+	if len(some) == 0 {
+		some = platforms()
+	}
 	var nights []night.Platform
-	for _, p := range platforms() {
+	for _, p := range some {
 		nights = append(nights, p.Night())
 	}
 	return nights

@@ -96,7 +96,7 @@ func newStory(o Options, dir *dataDir) *story.Story {
 	if !o.Once || !o.Story || o.Simulator != "" || !dir.isNew {
 		return nil
 	}
-	plan := story.Night(simulator.Nights())
+	plan := story.Night(simulator.Nights(o.Platforms...))
 	if o.plan != nil {
 		plan = *o.plan
 	}

@@ -34,6 +34,7 @@ import (
 	"adsync/producer"
 	"adsync/producer/overview"
 	"adsync/producer/page"
+	"adsync/simulator/platform"
 	"adsync/standalone/live"
 	"adsync/standalone/runs"
 	"adsync/standalone/story"
@@ -47,9 +48,11 @@ type Options struct {
 	Seed     int64
 	// one simulated account in USD accounts is in USD and America/Los_Angeles; 0 = none; a world in DataDir keeps its
 	// share
-	USD     int
-	Speed   float64 // 0: 1, or what the world in DataDir has
-	DataDir string  // "" = a directory that is removed after the run
+	USD   int
+	Speed float64 // 0: 1, or what the world in DataDir has
+	// Platforms are the platforms to simulate; nil is all of the simulator's, or those of the world in DataDir.
+	Platforms []platform.Platform
+	DataDir   string // "" = a directory that is removed after the run
 	// Simulator is the address of a simulator that runs elsewhere; "" runs one inside.
 	Simulator string
 	Once      bool

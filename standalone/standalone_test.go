@@ -161,12 +161,11 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	keepWorld(t, dir, 6)
-	_, err := once(t, func(o *Options) { o.DataDir = dir })
+	_, err := once(t, func(o *Options) { o.DataDir, o.Platforms = dir, fewPlatforms(t) })
 	require.NoError(t, err)
 	testQueries(t, filepath.Join(dir, "data.db"))
 	report, err := once(t, func(o *Options) { o.DataDir = dir })
-	require.NoError(t, err)
+	require.NoError(t, err, "a kept world has its platforms")
 	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
 
 	o := options(dir, &bytes.Buffer{})
@@ -178,15 +177,6 @@ func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 	report, err = once(t, func(o *Options) { o.DataDir = dir })
 	require.ErrorIs(t, err, ErrDifferent, "what is printed is the outcome too")
 	require.Positive(t, report.Truth.Differences)
-}
-
-// keepWorld puts a world of few platforms into a data directory.
-func keepWorld(t *testing.T, dir string, accounts int) {
-	t.Helper()
-	world, err := simulator.New(simulator.Config{Accounts: accounts, Seed: testSeed, Platforms: fewPlatforms(t),
-		Frozen: true, DataDir: filepath.Join(dir, "world")})
-	require.NoError(t, err)
-	require.NoError(t, world.Close())
 }
 
 // change changes rows of a database that no process has open.

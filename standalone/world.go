@@ -45,9 +45,9 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, night *story.Story)
 		return askWorld(ctx, o)
 	}
 	cfg := simulator.Config{
-		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once,
-		Logger: o.Logger,
-		Traps:  !o.Once, // a world for users misbehaves as real ones do; a story orders its faults itself
+		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, Platforms: o.Platforms, Logger: o.Logger,
+		DataDir: dir.file("world"), Frozen: o.Once,
+		Traps: !o.Once, // a world for users misbehaves as real ones do; a story orders its faults itself
 	}
 	if night != nil {
 		cfg.Start = night.Begins()

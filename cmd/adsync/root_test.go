@@ -46,6 +46,14 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 				"bind --help\n"},
 		{"a clock that goes backwards", []string{"standalone", "--speed=-1"},
 			"adsync: --speed is -1: want more than 0\n\nFor help: adsync standalone --help\n"},
+		{"no such platform to simulate", []string{"standalone", "--media=qq"},
+			"adsync: --media: there is no simulated platform \"qq\": want some of " +
+				strings.Join(engine.PlatformNames(), ", ") + "\n\nFor help: adsync standalone --help\n"},
+		{"no platform to simulate", []string{"simulate", "--media="},
+			"adsync: --media is empty: want platforms, such as " + engine.PlatformNames()[0] +
+				"\n\nFor help: adsync simulate --help\n"},
+		{"platforms of another simulator", []string{"standalone", "--simulator=http://127.0.0.1:1", "--media=qq"},
+			"adsync: --media is for the embedded simulator: give it to adsync simulate\n\nFor help: adsync standalone --help\n"},
 		{"no such platform to listen for", []string{"simulate", "--listen-platform=qq=127.0.0.1:0"},
 			"adsync: --listen-platform: there is no platform \"qq\": want one of " +
 				strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", ") +

@@ -27,7 +27,7 @@ func newSimulate(a *settings.Source) *cobra.Command {
 	var world simulator.Config
 	var listen string
 	var platformAddrs map[string]string
-	var only []string
+	var names []string
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Runs only the simulated media platforms",
@@ -48,7 +48,7 @@ Everybody who reaches the address can control the world: keep it on this machine
     -d from=2026-11-01 -d to=2026-11-02`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkSimulated(cmd.Flags(), &world, listen, only, platformAddrs); err != nil {
+			if err := checkSimulated(cmd.Flags(), &world, listen, names, platformAddrs); err != nil {
 				return err
 			}
 			cfg, _, err := a.Load(cmd, "simulate")
@@ -74,9 +74,7 @@ Everybody who reaches the address can control the world: keep it on this machine
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
 	flags.StringToStringVar(&platformAddrs, "listen-platform", nil,
 		"a platform and an address that serves only it, without its path, as {media}=127.0.0.1:9091; may be repeated")
-	flags.StringSliceVar(&only, "media", nil,
-		"the platforms to simulate, such as {media}; all without it, or those of a kept world")
-	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
+	worldFlags(flags, &world, &names)
 	flags.IntVar(&world.Giant, "giant", 0,
 		"creatives that the first account of each platform runs; 0 for an ordinary account")
 	flags.IntVar(&world.Active, "active", 0,
@@ -107,9 +105,9 @@ func simulatedPaths() string {
 }
 
 // checkSimulated returns an error if the flags cannot be followed, and chooses the world's platforms.
-func checkSimulated(flags *pflag.FlagSet, world *simulator.Config, listen string, only []string,
+func checkSimulated(flags *pflag.FlagSet, world *simulator.Config, listen string, names []string,
 	platformAddrs map[string]string) error {
-	if err := checkWorld(flags, world.Accounts, world.Speed, world.USD); err != nil {
+	if err := checkWorld(flags, world, names); err != nil {
 		return err
 	}
 	if world.AppAccounts < 100 || world.AppAccounts%100 != 0 {
@@ -121,15 +119,8 @@ func checkSimulated(flags *pflag.FlagSet, world *simulator.Config, listen string
 	if err := checkPlatformAddrs(platformAddrs); err != nil {
 		return err
 	}
-	if len(only) == 0 {
-		return nil
-	}
-	var err error
-	if world.Platforms, err = simulator.Named(only); err != nil {
-		return usage.Errorf("--media: %v", err)
-	}
 	for name := range platformAddrs {
-		if !slices.Contains(only, name) {
+		if len(names) > 0 && !slices.Contains(names, name) {
 			return usage.Errorf("--listen-platform names %s, which --media leaves out", name)
 		}
 	}
@@ -234,27 +225,39 @@ func (s *simulatorServer) Stop() {
 // Failed returns a channel with the error of a server that can no longer accept connections.
 func (s *simulatorServer) Failed() <-chan error { return s.failed }
 
-// worldFlags adds the flags of the commands that simulate platforms.
-func worldFlags(flags *pflag.FlagSet, accounts *int, seed *int64, speed *float64, usd *int) {
-	flags.IntVar(accounts, "accounts", 200, "simulated accounts, all platforms together")
-	flags.Int64Var(seed, "seed", 1, "the seed of the world: the same seed gives the same world")
-	flags.IntVar(usd, "usd", 10,
+// worldFlags adds the flags of the commands that simulate platforms. The platforms' names are names.
+func worldFlags(flags *pflag.FlagSet, world *simulator.Config, names *[]string) {
+	flags.IntVar(&world.Accounts, "accounts", 200, "simulated accounts, all platforms together")
+	flags.Int64Var(&world.Seed, "seed", 1, "the seed of the world: the same seed gives the same world")
+	flags.IntVar(&world.USD, "usd", 10,
 		"one account in so many is in USD, with days of Los Angeles, and as many in JPY and KWD where a platform has them; "+
 			"0 for none; a kept world has its own share")
-	flags.Float64Var(speed, "speed", 0,
+	flags.Float64Var(&world.Speed, "speed", 0,
 		"seconds of the world's clock in a real second; without it 1, or the speed of a kept world")
+	flags.StringSliceVar(names, "media", nil,
+		"the platforms to simulate, such as {media}; all without it, or those of a kept world")
 }
 
-// checkWorld returns an error if the world cannot be simulated.
-func checkWorld(flags *pflag.FlagSet, accounts int, speed float64, usd int) error {
-	if accounts < 2 || accounts > 1_000_000 {
-		return usage.Errorf("--accounts is %d: want 2 to 1000000, shared by the platforms", accounts)
+// checkWorld returns an error if the world cannot be simulated, and chooses its platforms.
+func checkWorld(flags *pflag.FlagSet, world *simulator.Config, names []string) error {
+	if world.Accounts < 2 || world.Accounts > 1_000_000 {
+		return usage.Errorf("--accounts is %d: want 2 to 1000000, shared by the platforms", world.Accounts)
 	}
-	if usd < 0 {
-		return usage.Errorf("--usd is %d: want 0 for none, or how many accounts one of which is in USD", usd)
+	if world.USD < 0 {
+		return usage.Errorf("--usd is %d: want 0 for none, or how many accounts one of which is in USD", world.USD)
 	}
-	if flags.Changed("speed") && speed <= 0 {
-		return usage.Errorf("--speed is %g: want more than 0", speed)
+	if flags.Changed("speed") && world.Speed <= 0 {
+		return usage.Errorf("--speed is %g: want more than 0", world.Speed)
+	}
+	if !flags.Changed("media") {
+		return nil
+	}
+	var err error
+	if world.Platforms, err = simulator.Named(names); err != nil {
+		return usage.Errorf("--media: %v", err)
+	}
+	if len(world.Platforms) == 0 {
+		return usage.Errorf("--media is empty: want platforms, such as %s", simulator.First().Spec().Name)
 	}
 	return nil
 }

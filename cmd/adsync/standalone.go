@@ -22,6 +22,7 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
+	"adsync/simulator"
 	"adsync/standalone"
 	"adsync/standalone/live"
 )
@@ -29,6 +30,8 @@ import (
 func newStandalone(a *settings.Source) *cobra.Command {
 	var o standalone.Options
 	var pull live.Pull
+	var world simulator.Config
+	var names []string
 	var output string
 	cmd := &cobra.Command{
 		Use:   "standalone",
@@ -71,9 +74,13 @@ It exits with 0 if they are equal, 1 if they differ or something failed, 2 if th
 			if err := checkLive(cmd.Flags(), &pull); err != nil {
 				return err
 			}
-			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed, o.USD); err != nil {
+			if o.Simulator != "" && len(names) > 0 {
+				return usage.Errorf("--media is for the embedded simulator: give it to adsync simulate")
+			}
+			if err := checkWorld(cmd.Flags(), &world, names); err != nil {
 				return err
 			}
+			o.Accounts, o.Seed, o.Speed, o.USD, o.Platforms = world.Accounts, world.Seed, world.Speed, world.USD, world.Platforms
 			cfg, sources, err := a.Load(cmd, "standalone")
 			if err != nil {
 				return err
@@ -96,12 +103,12 @@ It exits with 0 if they are equal, 1 if they differ or something failed, 2 if th
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
 		},
 	}
+	worldFlags(cmd.Flags(), &world, &names)
 	standaloneFlags(cmd.Flags(), &o, &pull, &output)
 	return cmd
 }
 
 func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, pull *live.Pull, output *string) {
-	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed, &o.USD)
 	flags.StringVar(&o.DataDir, "data", "",
 		"directory for the state that survives a restart (default: data; with --once a temporary one, with --live one for "+
 			"the account below data)")
@@ -178,7 +185,7 @@ func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"once", "simulator", "accounts", "seed", "speed", "usd"} {
+	for _, name := range []string{"once", "simulator", "accounts", "seed", "speed", "usd", "media"} {
 		if flags.Changed(name) {
 			return usage.Errorf("--%s is for simulated platforms and does not go with --live", name)
 		}

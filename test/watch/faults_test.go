@@ -36,7 +36,7 @@ func none() {}
 
 // worlds returns all troubles. A trouble that would disturb the others has its own world.
 var worlds = []world{
-	{name: "platforms", accounts: 48, setup: beginAtNoon, calm: restAndTell, rounds: [][]trouble{
+	{name: "platforms", accounts: 16, setup: beginAtNoon, calm: restAndTell, rounds: [][]trouble{
 		{
 			{alerts: []string{"AdsyncPauseForgotten warning"},
 				inject: func(p *plant) func() { return p.pause("task", "system.wide") }},

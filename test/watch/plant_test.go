@@ -66,14 +66,10 @@ func (p *plant) ready() {
 	})
 }
 
-// world returns the flags that start the simulated world.
+// world returns the flags that start the simulated world, of the platforms that have troubles.
 func (p *plant) world() []string {
-	return []string{"--accounts", strconv.Itoa(p.accounts), "--seed", "1", "--usd", "0"}
-}
-
-// worldOfTwo returns the flags of simulate for that world.
-func (p *plant) worldOfTwo() []string {
-	return append(p.world(), "--media", tencent+","+oceanengine)
+	return []string{"--accounts", strconv.Itoa(p.accounts), "--seed", "1", "--usd", "0",
+		"--media", tencent + "," + oceanengine}
 }
 
 func (p *plant) url(path string) string {

@@ -45,7 +45,7 @@ func beginOnServices(p *plant) {
 	port := freePort(p.t)
 	p.sim = fmt.Sprintf("http://127.0.0.1:%d", port)
 	start(p.t, "simulator", nil, adsync, append([]string{"simulate", "--listen", fmt.Sprintf("127.0.0.1:%d", port)},
-		p.worldOfTwo()...)...)
+		p.world()...)...)
 	s := &services{p: p, kafkaPort: freePort(p.t), kafkaData: p.t.TempDir()}
 	p.services = s
 	p.eventually("the simulator answers", func(ctx context.Context) (bool, error) {
