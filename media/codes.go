@@ -24,8 +24,13 @@ const detailsMax = 500
 // or nil if there is none. For another code it returns an *Error from the table; its text includes the envelope's
 // "errors", which name the wrong parameters. If the body is not such an envelope, the *Error is made from the status.
 func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
-	var envelope map[string]json.RawMessage
-	err := json.Unmarshal(body, &envelope)
+	envelope, err := wire.Envelope(body)
+	return c.Open(status, header, envelope, err)
+}
+
+// Open is Decode of what wire.Envelope returned for the body.
+func (c Codes) Open(status int, header http.Header, envelope map[string]json.RawMessage, err error) (json.RawMessage,
+	error) {
 	var code wire.Int
 	_ = code.UnmarshalJSON(envelope["code"]) // An unusable code counts as missing.
 	message := wire.String(envelope["message"])

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"adsync/media/wire"
 )
 
 // Fields returns the fields that a query requests: the report's own and the extra ones, without those in Without.
@@ -55,7 +57,19 @@ func NameField(err error, fields []string, codes ...string) error {
 }
 
 // FieldsOf implements Report.Values for rows whose figures are not in an object of their own.
-func FieldsOf(row json.RawMessage) (fields map[string]json.RawMessage, err error) {
-	err = json.Unmarshal(row, &fields)
-	return fields, err
+func FieldsOf(row json.RawMessage) (map[string]json.RawMessage, error) { return wire.Fields(row) }
+
+// FieldsIn returns what implements Report.Values for rows whose figures are in an object of their own.
+func FieldsIn(object string) func(row json.RawMessage) (map[string]json.RawMessage, error) {
+	return func(row json.RawMessage) (map[string]json.RawMessage, error) {
+		fields, err := wire.Fields(row)
+		if err != nil {
+			return nil, err
+		}
+		figures, ok := fields[object]
+		if !ok {
+			return nil, nil
+		}
+		return wire.Fields(figures)
+	}
 }

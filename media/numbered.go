@@ -121,15 +121,17 @@ func (n Numbered) open(data json.RawMessage) (answer map[string]json.RawMessage,
 		if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 			return nil, nil, errors.New("the answer is not a list")
 		}
-		err = json.Unmarshal(data, &rows)
+		rows, err = wire.Elements(data)
 		return nil, rows, err
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
+	if answer, err = wire.Fields(data); err != nil {
 		return nil, nil, err
 	}
 	name := cmp.Or(n.Rows, "list")
 	if raw := answer[name]; raw != nil {
-		err = json.Unmarshal(raw, &rows)
+		if err = rows.UnmarshalJSON(raw); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
 	} else if !n.hasTotal(answer) {
 		err = fmt.Errorf("there is no %s", name)
 	}

@@ -201,7 +201,7 @@ func TestNumbered_WithoutATotalRefusesAnswersWithoutAListOrTheirMark(t *testing.
 	}{
 		{media.Numbered{}, `{}`, "there is no list"},
 		{media.Numbered{}, `null`, "there is no list"},
-		{media.Numbered{}, `{"list":{}}`, "cannot unmarshal"},
+		{media.Numbered{}, `{"list":{}}`, "list: it is not a list"},
 		{media.Numbered{Bare: true}, `{"list":[]}`, "the answer is not a list"},
 		{media.Numbered{Bare: true}, `null`, "the answer is not a list"},
 		{media.Numbered{Last: "isEnd"}, `{"list":["a"]}`, "isEnd: there is none"},

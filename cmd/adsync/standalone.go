@@ -74,13 +74,9 @@ It exits with 0 if they are equal, 1 if they differ or something failed, 2 if th
 			if err := checkLive(cmd.Flags(), &pull); err != nil {
 				return err
 			}
-			if o.Simulator != "" && len(names) > 0 {
-				return usage.Errorf("--media is for the embedded simulator: give it to adsync simulate")
-			}
-			if err := checkWorld(cmd.Flags(), &world, names); err != nil {
+			if err := chooseWorld(cmd.Flags(), &o, world, names); err != nil {
 				return err
 			}
-			o.Accounts, o.Seed, o.Speed, o.USD, o.Platforms = world.Accounts, world.Seed, world.Speed, world.USD, world.Platforms
 			cfg, sources, err := a.Load(cmd, "standalone")
 			if err != nil {
 				return err
@@ -119,6 +115,18 @@ func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, pull *live.Pul
 	flags.StringVar(output, "output", "text", "text, or with --once and --live json")
 	liveFlags(flags, pull)
 	settings.Flag(flags, "listen", "api.listen", "address of the API, health and metrics")
+}
+
+// chooseWorld puts the simulated world of the flags into the options.
+func chooseWorld(flags *pflag.FlagSet, o *standalone.Options, world simulator.Config, names []string) error {
+	if o.Simulator != "" && len(names) > 0 {
+		return usage.Errorf("--media is for the embedded simulator: give it to adsync simulate")
+	}
+	if err := checkWorld(flags, &world, names); err != nil {
+		return err
+	}
+	o.Accounts, o.Seed, o.Speed, o.USD, o.Platforms = world.Accounts, world.Seed, world.Speed, world.USD, world.Platforms
+	return nil
 }
 
 // namedServers returns the servers that the settings name. Defaults name none.

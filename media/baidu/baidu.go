@@ -151,14 +151,12 @@ const (
 	statusSystem = 3
 )
 
-// partly is the payload of an answer that has the good part of a call.
-type partly struct {
-	Failures []json.RawMessage `json:"adsync_failures"`
-	Data     json.RawMessage   `json:"data"`
-}
+// failuresField is the field of what failed in the payload of an answer that has the good part of a call. The good part
+// is the field data.
+const failuresField = "adsync_failures"
 
-// Decode implements media.Platform. Its payload is the answer's data, or a partly. Answers to calls for tokens have
-// another envelope.
+// Decode implements media.Platform. Its payload is the answer's data, or an object with failuresField. Answers to calls
+// for tokens have another envelope.
 func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
 	var answer struct {
 		Header *struct {
@@ -182,7 +180,7 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 	case answer.Header.Status.Value == statusGood:
 		return data, nil
 	case answer.Header.Status.Value == statusPart && len(data) > 0 && len(answer.Header.Failures) > 0:
-		return json.Marshal(partly{answer.Header.Failures, data})
+		return json.Marshal(map[string]any{failuresField: answer.Header.Failures, "data": data})
 	}
 	f := failure{message: answer.Header.Desc}
 	if len(answer.Header.Failures) > 0 {
@@ -197,14 +195,18 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 
 // open returns the data of a payload, and what failed.
 func open(payload json.RawMessage) (data json.RawMessage, failures []failure) {
-	var p partly
-	if json.Unmarshal(payload, &p) != nil || len(p.Failures) == 0 {
+	fields, err := wire.Fields(payload)
+	if err != nil || fields[failuresField] == nil {
 		return payload, nil
 	}
-	for _, raw := range p.Failures {
+	failed, err := wire.Elements(fields[failuresField])
+	if err != nil || len(failed) == 0 {
+		return payload, nil
+	}
+	for _, raw := range failed {
 		failures = append(failures, readFailure(raw))
 	}
-	return p.Data, failures
+	return fields["data"], failures
 }
 
 // rowsOf reads a payload that is a list. Each failure is a row that is lost, so that the objects below it do not count
@@ -214,7 +216,7 @@ func rowsOf(endpoint string, payload json.RawMessage) (rows wire.List, lost []me
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return nil, nil, media.Broken(endpoint, errors.New("the data are not a list"))
 	}
-	if err := json.Unmarshal(data, &rows); err != nil {
+	if rows, err = wire.Elements(data); err != nil {
 		return nil, nil, media.Broken(endpoint, err)
 	}
 	for _, f := range failures {

@@ -1,7 +1,6 @@
 package baidu
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -58,8 +57,8 @@ var feedNames = map[string]string{
 }
 
 // values returns the fields of a row, with figures by their names in search reports.
-func values(row json.RawMessage) (fields map[string]json.RawMessage, err error) {
-	err = json.Unmarshal(row, &fields)
+func values(row json.RawMessage) (map[string]json.RawMessage, error) {
+	fields, err := wire.Fields(row)
 	named(fields)
 	return fields, err
 }
@@ -188,25 +187,26 @@ func (r report) read(payload json.RawMessage, q media.ReportQuery, start int) (m
 		}
 	}
 	// Most answers have an array with one object, and some have the object.
-	var one []json.RawMessage
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		if err := json.Unmarshal(data, &one); err != nil || len(one) != 1 {
+	if one, err := wire.Elements(data); err == nil && one != nil {
+		if len(one) != 1 {
 			return media.Page{}, media.Broken(reportEndpoint, errors.New("there is not one report"))
 		}
 		data = one[0]
 	}
-	var answer struct {
-		Total wire.Int  `json:"totalRowCount"`
-		Rows  wire.List `json:"rows"`
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
+	answer, err := wire.Fields(data)
+	if err != nil {
 		return media.Page{}, media.Broken(reportEndpoint, err)
 	}
-	if !answer.Total.Set {
+	var total wire.Int
+	if err := total.UnmarshalJSON(answer["totalRowCount"]); err != nil || !total.Set {
 		return media.Page{}, media.Broken(reportEndpoint, errors.New("there is no totalRowCount"))
 	}
-	page := media.Page{Total: int(answer.Total.Value)}
-	for _, raw := range answer.Rows {
+	var rows wire.List
+	if err := rows.UnmarshalJSON(answer["rows"]); err != nil {
+		return media.Page{}, media.Broken(reportEndpoint, fmt.Errorf("rows: %w", err))
+	}
+	page := media.Page{Total: int(total.Value)}
+	for _, raw := range rows {
 		page.Rows = append(page.Rows, media.OpenRow(raw, func(row *wire.Row) media.Row { return r.readRow(row, q) }))
 	}
 	if due := min(max(page.Total-start, 0), reportPage); len(page.Rows) != due {

@@ -67,8 +67,8 @@ func readSubjects(data json.RawMessage) (subjects []subject, err error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return nil, errors.New("the answer is not a list")
 	}
-	var rows []json.RawMessage
-	if err := json.Unmarshal(data, &rows); err != nil {
+	rows, err := wire.Elements(data)
+	if err != nil {
 		return nil, err
 	}
 	for _, raw := range rows {

@@ -54,8 +54,7 @@ var (
 // Decode implements media.Platform. The envelope of tokens and accounts has code 0 for success, the other one the
 // status "success"; a refusal has a code, and its text in msg or message (STACK).
 func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
-	var envelope map[string]json.RawMessage
-	_ = json.Unmarshal(body, &envelope) // codes.Decode reports an unreadable body.
+	envelope, unreadable := wire.Envelope(body)
 	word := wire.String(envelope["status"])
 	message := cmp.Or(wire.String(envelope["message"]), wire.String(envelope["msg"]))
 	code, hasCode := envelope["code"]
@@ -70,7 +69,7 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 		err = media.HTTPError(status, header, message)
 	default:
 		var data json.RawMessage
-		if data, err = codes.Decode(status, header, body); err == nil {
+		if data, err = codes.Open(status, header, envelope, unreadable); err == nil {
 			return data, nil
 		}
 	}

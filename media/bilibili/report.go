@@ -1,7 +1,6 @@
 package bilibili
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -146,16 +145,14 @@ func figuresOf(row map[string]json.RawMessage) (fields map[string]json.RawMessag
 	if group == nil && row["dimensions"] == nil {
 		return row, true
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(group), []byte("{")) && json.Unmarshal(group, &fields) == nil {
-		return fields, true
-	}
-	return nil, false
+	fields, err := wire.Fields(group)
+	return fields, err == nil && fields != nil
 }
 
 // values implements media.Report.Values.
 func values(row json.RawMessage) (map[string]json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(row, &fields); err != nil {
+	fields, err := wire.Fields(row)
+	if err != nil {
 		return nil, err
 	}
 	fields, _ = figuresOf(fields)

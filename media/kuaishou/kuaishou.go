@@ -79,16 +79,12 @@ func (Platform) Reads(endpoint string) bool {
 // Decode implements media.Platform. The sample of the list of accounts (document 3025) reports its success with code 1
 // and "成功".
 func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
-	var odd struct {
-		Code    json.RawMessage `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
+	envelope, err := wire.Envelope(body)
+	if data := envelope["data"]; status == http.StatusOK && string(envelope["code"]) == "1" &&
+		wire.String(envelope["message"]) == "成功" && len(data) > 0 && string(data) != "null" {
+		return data, nil
 	}
-	if status == http.StatusOK && json.Unmarshal(body, &odd) == nil && string(odd.Code) == "1" && odd.Message == "成功" &&
-		len(odd.Data) > 0 && string(odd.Data) != "null" {
-		return odd.Data, nil
-	}
-	return codes.Decode(status, header, body)
+	return codes.Open(status, header, envelope, err)
 }
 
 // readTime parses a time of the platform.

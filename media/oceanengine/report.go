@@ -97,7 +97,7 @@ func (p Platform) Reports() []media.Report {
 		r.topics = p.topics
 		return media.Report{
 			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(),
-			Figures: figures, Values: values,
+			Figures: figures, Values: media.FieldsIn("metrics"),
 			HasSums: r.hasSums(), Overlaps: r.overlaps(), Page: r.page,
 		}
 	}
@@ -105,7 +105,7 @@ func (p Platform) Reports() []media.Report {
 		r.hourly, r.topics = true, p.topics
 		return media.Report{
 			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable,
-			Keys: r.dimensions(), Figures: figures, Values: values,
+			Keys: r.dimensions(), Figures: figures, Values: media.FieldsIn("metrics"),
 			HasSums: r.hasSums(), Overlaps: r.overlaps(), HasHours: true, Page: r.page,
 		}
 	}
@@ -189,29 +189,11 @@ func (r report) readRow(from *wire.Row) (row media.Row) {
 		ids[i] = dimensions.Key(dimension)
 	}
 	row.Object = strings.Join(ids, ":")
-	fields := figuresIn(from)
+	fields := from.Figures("metrics")
 	var bad []wire.Fault
 	row.Raw, row.Metrics, bad = figures.Read(fields)
 	from.Add(bad)
 	return row
-}
-
-// figuresIn returns the object with a row's figures. Without it all figures are unknown, and the day is not whole.
-func figuresIn(row *wire.Row) map[string]json.RawMessage {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(row.Fields()["metrics"], &fields); err != nil || fields == nil {
-		row.Add([]wire.Fault{{Field: "metrics", Kind: wire.FigureFault, Why: "is not an object of figures"}})
-	}
-	return fields
-}
-
-// values returns the metrics of a row.
-func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
-	var row struct {
-		Metrics map[string]json.RawMessage `json:"metrics"`
-	}
-	err := json.Unmarshal(raw, &row)
-	return row.Metrics, err
 }
 
 // errWholeDay reports a row of an hourly report that is for a whole day. Users report this for hours older than about

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -87,20 +88,21 @@ func splitPage(page string) (seen int, cursor string, err error) {
 }
 
 func (l cursorList) readPage(data json.RawMessage, isDeleted bool) (page media.Page, next string, err error) {
-	var answer struct {
-		List   wire.List       `json:"list"`
-		Cursor json.RawMessage `json:"cursor_page_info"`
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
+	answer, err := wire.Fields(data)
+	if err != nil {
 		return media.Page{}, "", err
 	}
-	cursor := wire.Open(answer.Cursor)
+	var list wire.List
+	if err := list.UnmarshalJSON(answer["list"]); err != nil {
+		return media.Page{}, "", fmt.Errorf("list: %w", err)
+	}
+	cursor := wire.Open(answer["cursor_page_info"])
 	total := cursor.Int("total_number")
 	if !total.Set {
 		return media.Page{}, "", errors.New("cursor_page_info has no usable total_number")
 	}
 	page.Total = int(total.Value)
-	for _, raw := range answer.List {
+	for _, raw := range list {
 		row := media.OpenRow(raw, l.read)
 		row.Deleted = row.Deleted || isDeleted
 		page.Rows = append(page.Rows, row)

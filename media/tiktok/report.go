@@ -85,7 +85,7 @@ func (Platform) Reports() []media.Report {
 			r.hourly = hourly
 			described := media.Report{
 				Name: "report_daily", Level: of.level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(),
-				Figures: figures, Values: values, HasSums: true, Page: r.page,
+				Figures: figures, Values: media.FieldsIn("metrics"), HasSums: true, Page: r.page,
 			}
 			if hourly {
 				described.Name, described.Hourly, described.Table = "report_hourly", true, hourlyTable
@@ -174,7 +174,7 @@ func (r report) read(from *wire.Row) media.Row {
 	if id := dimensions.KeyNumber(r.id); r.status != "" {
 		row.Object = id
 	}
-	fields := figuresIn(from)
+	fields := from.Figures("metrics")
 	var bad []wire.Fault
 	row.Raw, row.Metrics, bad = figures.Read(fields)
 	from.Add(bad)
@@ -198,24 +198,6 @@ func (r report) readTime(dimensions *wire.Row) (d day.Day, hour int) {
 		return "", 0
 	}
 	return d, hour
-}
-
-// figuresIn returns the object with a row's figures. Without it all figures are unknown, and the day is not whole.
-func figuresIn(row *wire.Row) map[string]json.RawMessage {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(row.Fields()["metrics"], &fields); err != nil || fields == nil {
-		row.Add([]wire.Fault{{Field: "metrics", Kind: wire.FigureFault, Why: "is not an object of figures"}})
-	}
-	return fields
-}
-
-// values returns the figures and attributes of a row.
-func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
-	var row struct {
-		Metrics map[string]json.RawMessage `json:"metrics"`
-	}
-	err := json.Unmarshal(raw, &row)
-	return row.Metrics, err
 }
 
 // Total implements media.Totaler. Each page of the daily report of an account has the sums of all days.

@@ -23,8 +23,8 @@ func literal(data []byte) (string, error) {
 	case len(data) == 0 || bytes.Equal(data, []byte("null")):
 		return "", errEmpty
 	case data[0] == '"':
-		var s string
-		if err := json.Unmarshal(data, &s); err != nil {
+		s, err := unquoted(data)
+		if err != nil {
 			return "", err
 		}
 		if rawtable.IsNoValue(s) {
@@ -35,6 +35,25 @@ func literal(data []byte) (string, error) {
 		return string(data), nil
 	}
 	return "", fmt.Errorf("%.40q is neither a number nor a string", data)
+}
+
+// unquoted returns the text of a JSON string.
+func unquoted(data []byte) (s string, err error) {
+	if inner := data[1:max(len(data)-1, 1)]; isPlain(inner) {
+		return string(inner), nil
+	}
+	err = json.Unmarshal(data, &s)
+	return s, err
+}
+
+// isPlain reports whether a JSON string's text is what is between its quotes.
+func isPlain(inner []byte) bool {
+	for _, c := range inner {
+		if c < ' ' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return utf8.Valid(inner)
 }
 
 // isUnset reports whether the value is null or a text for which rawtable.IsNoValue is true.
@@ -52,7 +71,9 @@ func (l *List) UnmarshalJSON(data []byte) error {
 		*l = nil
 		return nil
 	}
-	return json.Unmarshal(data, (*[]json.RawMessage)(l))
+	list, err := Elements(bytes.Clone(data))
+	*l = list
+	return err
 }
 
 // Cut returns the first 255 characters of a text, as many as a column of rawtable.Text takes.

@@ -29,11 +29,13 @@ type faults struct {
 	lost bool
 }
 
-// Open reads a row. It repairs text that is not valid UTF-8 or that holds half of an escaped character, with U+FFFD.
+// Open reads a row, which must be valid JSON, as Fields says. It repairs text that is not valid UTF-8 or that holds half
+// of an escaped character, with U+FFFD.
 func Open(raw json.RawMessage) *Row {
 	r := &Row{raw: raw, found: &faults{}}
 	r.repair()
-	if err := json.Unmarshal(r.raw, &r.fields); err != nil || r.fields == nil {
+	var err error
+	if r.fields, err = Fields(r.raw); err != nil || r.fields == nil {
 		r.lose("row", "is not a JSON object")
 	}
 	return r
@@ -45,8 +47,7 @@ func (r *Row) repair() {
 	if !changed {
 		return
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(r.raw, &fields) == nil {
+	if fields, err := Fields(r.raw); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			if _, changed := repaired(fields[name]); changed {
 				r.fault(name, AttributeFault, "is not valid text, and was repaired")
@@ -263,12 +264,10 @@ func textOf(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", nil
 	}
-	var text string
 	if raw[0] != '"' {
 		return "", fmt.Errorf("%.40q is not a text", raw)
 	}
-	err := json.Unmarshal(raw, &text)
-	return text, err
+	return unquoted(raw)
 }
 
 // Bool returns a truth value, which may also be 1, 0 or a text; false when it is not set.
@@ -374,20 +373,35 @@ func (r *Row) In(field string) *Row {
 	if isUnset(inner.raw) {
 		return inner
 	}
-	if err := json.Unmarshal(inner.raw, &inner.fields); err != nil {
-		inner.fields = nil
+	var err error
+	if inner.fields, err = Fields(inner.raw); err != nil {
 		r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not an object", inner.raw))
 	}
 	return inner
 }
 
+// Figures returns the object that holds the row's figures. Without it all figures are unknown, and the day is not
+// whole.
+func (r *Row) Figures(field string) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if raw, ok := r.fields[field]; ok {
+		fields, _ = Fields(raw)
+	}
+	if fields == nil {
+		r.fault(field, FigureFault, "is not an object of figures")
+	}
+	return fields
+}
+
 // List returns the elements of a list within the row; nil when it is not set.
-func (r *Row) List(field string) (list []json.RawMessage) {
-	if raw := r.fields[field]; !isUnset(raw) {
-		if err := json.Unmarshal(raw, &list); err != nil {
-			r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not a list", raw))
-			return nil
-		}
+func (r *Row) List(field string) []json.RawMessage {
+	raw := r.fields[field]
+	if isUnset(raw) {
+		return nil
+	}
+	list, err := Elements(raw)
+	if err != nil {
+		r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not a list", raw))
 	}
 	return list
 }

@@ -71,7 +71,7 @@ func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 		return met > 0, err
 	})
 	if err != nil {
-		return older, err
+		return older, fmt.Errorf("%w: %s", err, p.whereIs(ctx, first))
 	}
 	now := p.clock.Now()
 	err = p.sim.Post(ctx, "truth/correct", map[string]any{
@@ -108,6 +108,27 @@ func (p *Story) order(ctx context.Context, name string, request task.Order) (int
 		return 0, fmt.Errorf("there is no task %s", name)
 	}
 	return p.stack.Runs.Order(ctx, tasks[at].ID, request, p.clock.Now())
+}
+
+// whereIs describes the state of a run of one subtask, for an error.
+func (p *Story) whereIs(ctx context.Context, run int64) string {
+	list, _, err := p.store.RunSubtasks(ctx, run, ledger.SubtaskFilter{}, ledger.AccountPart{}, 1)
+	if err != nil {
+		return err.Error()
+	}
+	if len(list) == 0 {
+		return fmt.Sprintf("run %d has no subtask yet", run)
+	}
+	reason, due, err := p.store.WaitOf(ctx, list[0].Key)
+	if err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("subtask %v is %s, delivery %d, started at %s", list[0].Key, list[0].State, list[0].Delivery,
+		list[0].StartedAt.Format(time.RFC3339))
+	if !due.IsZero() {
+		text += fmt.Sprintf(", and waits until %s: %s", due.Format(time.RFC3339), reason)
+	}
+	return text
 }
 
 // awaitRun waits for a run's end.
