@@ -81,7 +81,7 @@ func TestSimulate_OnlySomePlatforms(t *testing.T) {
 
 	r := adsync(nil, "simulate", "--media=elsewhere")
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.stderr, `--media: there is no simulated platform "elsewhere": want some of [`+names[0])
+	require.Contains(t, r.stderr, `--media: there is no simulated platform "elsewhere": want some of `+names[0])
 
 	r = adsync(nil, "simulate", "--listen=127.0.0.1:0", "--media", names[0], "--listen-platform="+names[1]+"=127.0.0.1:0")
 	require.Equal(t, exitUsage, r.code)

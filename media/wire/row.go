@@ -29,8 +29,8 @@ type faults struct {
 	lost bool
 }
 
-// Open reads a row, which must be valid JSON, as Fields says. It repairs text that is not valid UTF-8 or that holds half
-// of an escaped character, with U+FFFD.
+// Open reads a row, which must be valid JSON, as Fields says. It repairs text that is not valid UTF-8 or that holds
+// half of an escaped character, with U+FFFD.
 func Open(raw json.RawMessage) *Row {
 	r := &Row{raw: raw, found: &faults{}}
 	r.repair()

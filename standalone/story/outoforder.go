@@ -117,7 +117,11 @@ func (p *Story) whereIs(ctx context.Context, run int64) string {
 		return err.Error()
 	}
 	if len(list) == 0 {
-		return fmt.Sprintf("run %d has no subtask yet", run)
+		r, err := p.store.Run(ctx, run)
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("run %d has no subtask yet and is %s %s", run, r.State, r.ErrorText)
 	}
 	reason, due, err := p.store.WaitOf(ctx, list[0].Key)
 	if err != nil {
