@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/glebarez/sqlite"
 	"github.com/go-sql-driver/mysql"
+	"github.com/libtnb/sqlite"
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
 
@@ -150,7 +150,7 @@ func SQLiteFile(path string, query url.Values) string {
 func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int) (*gorm.DB, error) {
 	query := url.Values{"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "cache_size(-16000)",
-	}}
+	}, "_time_format": {"sqlite"}}
 	if conns == 1 {
 		// The writer takes its lock at BEGIN: a read-then-write transaction that upgrades later fails with BUSY.
 		query.Set("_txlock", "immediate")

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	sqlitedriver "github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
+	sqlitedriver "modernc.org/sqlite"
 )
 
 // trouble is what an error of the database means for the work that it interrupted.

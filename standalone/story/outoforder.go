@@ -38,9 +38,9 @@ func olderLast(platforms []night.Platform) Event {
 // heldUp is the longest delay of an answer, which is less than the timeout of a call.
 const heldUp = 25 * time.Second
 
-// comesMax is how long a call may take to come: its login may just have been authorised again, and on a busy machine
-// the work that waited for that comes first.
-const comesMax = 2 * time.Minute
+// comesMax is how long a call may take to come: its login may just have been authorised again. On a busy machine the
+// work that waited for that comes first, and the fan-out rests meanwhile.
+const comesMax = 5 * time.Minute
 
 // pullOutOfOrder orders a day of a platform's first account twice. The first pull's answer is delayed until the day has
 // been corrected and the second pull has ended. It returns the first run, which has ended too.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	sqlitedriver "github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
+	sqlitedriver "modernc.org/sqlite"
 
 	"adsync/base/lease"
 	"adsync/base/plural"
