@@ -322,7 +322,11 @@ func (s *stack) kafkaServer() (broker.Config, error) {
 	if s.Servers.Broker != nil {
 		return *s.Servers.Broker, nil
 	}
-	server, err := embedded.Start(s.dir.file("kafka"))
+	dir := s.dir.file("kafka")
+	if s.dir.temp {
+		dir = "" // Nothing continues with it.
+	}
+	server, err := embedded.Start(dir)
 	if err != nil {
 		return broker.Config{}, fmt.Errorf("start the embedded Kafka: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 // serveEnviron is the environment of a deployment on the embedded parts, with migrated tables.
 func serveEnviron(t *testing.T) []string {
 	t.Helper()
-	kafka, err := embedded.Start(t.TempDir())
+	kafka, err := embedded.Start("")
 	require.NoError(t, err)
 	t.Cleanup(kafka.Close)
 	cache, err := redisembedded.Start()

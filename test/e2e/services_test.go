@@ -34,7 +34,7 @@ func newServices(t *testing.T) services {
 	}
 	kafka, cache := os.Getenv("ADSYNC_TEST_KAFKA"), os.Getenv(redistest.Env)
 	if kafka == "" {
-		server, err := embedded.Start(t.TempDir())
+		server, err := embedded.Start("")
 		require.NoError(t, err)
 		t.Cleanup(server.Close)
 		kafka = server.Addr()

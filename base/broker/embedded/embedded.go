@@ -20,21 +20,21 @@ type Broker struct {
 }
 
 // Start starts a broker on a free port of 127.0.0.1 that continues with the contents of dir. dir is created if it
-// does not exist. Only one broker may use a directory at a time. However the process ends, everything acknowledged is
+// does not exist; "" keeps everything in memory, for a process that ends with its work. Only one broker may use a directory at a time. However the process ends, everything acknowledged is
 // available again. After a crash of the machine the last moments may be missing: forcing every write to the disk made
 // writes twenty times slower, and a writer must be able to send lost messages again with any broker.
 func Start(dir string) (*Broker, error) {
-	if dir == "" {
-		return nil, fmt.Errorf("start embedded broker: no data directory")
-	}
-	cluster, err := kfake.NewCluster(
+	options := []kfake.Opt{
 		kfake.NumBrokers(1),
-		kfake.DataDir(dir),
 		kfake.BrokerConfigs(map[string]string{
 			"default.replication.factor": "1",
 			"min.insync.replicas":        "1",
 		}),
-	)
+	}
+	if dir != "" {
+		options = append(options, kfake.DataDir(dir))
+	}
+	cluster, err := kfake.NewCluster(options...)
 	if err != nil {
 		return nil, fmt.Errorf("start embedded broker in %s: %w", dir, err)
 	}
