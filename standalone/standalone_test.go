@@ -109,10 +109,10 @@ func TestOnce_KeepsWithinTheLimits(t *testing.T) {
 	}
 }
 
-// fewPlatforms returns the first three platforms, for tests for which more would only take longer.
+// fewPlatforms returns the first two platforms, for tests for which more would only take longer.
 func fewPlatforms(t *testing.T) []platform.Platform {
 	t.Helper()
-	few, err := simulator.Named(engine.PlatformNames()[:3])
+	few, err := simulator.Named(engine.PlatformNames()[:2])
 	require.NoError(t, err)
 	return few
 }
@@ -125,7 +125,7 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	t.Helper()
 	address := outsideWorld(t, 6)
 	var rules []map[string]any
-	for _, p := range engine.Platforms()[:3] {
+	for _, p := range engine.Platforms()[:2] {
 		of := limit
 		if slices.ContainsFunc(p.Limits(), func(r grant.Rule) bool { return r.Endpoint == "*" && !r.Each }) {
 			of *= 4 // All endpoints share it.
