@@ -129,7 +129,7 @@ func (n Numbered) open(data json.RawMessage) (answer map[string]json.RawMessage,
 	}
 	name := cmp.Or(n.Rows, "list")
 	if raw := answer[name]; raw != nil {
-		if err = rows.UnmarshalJSON(raw); err != nil {
+		if rows, err = wire.ListOf(raw); err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
 	} else if !n.hasTotal(answer) {

@@ -117,7 +117,10 @@ func (c strictConn) ExecContext(ctx context.Context, query string, args []driver
 		return nil, err
 	}
 	result, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
-	return result, errors.Join(err, s.release())
+	if failed := s.release(); err == nil {
+		err = failed
+	}
+	return result, err
 }
 
 // QueryContext implements driver.QueryerContext.
@@ -128,7 +131,8 @@ func (c strictConn) QueryContext(ctx context.Context, query string, args []drive
 	}
 	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {
-		return nil, errors.Join(err, s.release())
+		_ = s.release()
+		return nil, err
 	}
 	return statementRows{rows.(sqliteRows), s}, nil
 }

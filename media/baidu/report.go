@@ -201,8 +201,8 @@ func (r report) read(payload json.RawMessage, q media.ReportQuery, start int) (m
 	if err := total.UnmarshalJSON(answer["totalRowCount"]); err != nil || !total.Set {
 		return media.Page{}, media.Broken(reportEndpoint, errors.New("there is no totalRowCount"))
 	}
-	var rows wire.List
-	if err := rows.UnmarshalJSON(answer["rows"]); err != nil {
+	rows, err := wire.ListOf(answer["rows"])
+	if err != nil {
 		return media.Page{}, media.Broken(reportEndpoint, fmt.Errorf("rows: %w", err))
 	}
 	page := media.Page{Total: int(total.Value)}

@@ -92,8 +92,8 @@ func (l cursorList) readPage(data json.RawMessage, isDeleted bool) (page media.P
 	if err != nil {
 		return media.Page{}, "", err
 	}
-	var list wire.List
-	if err := list.UnmarshalJSON(answer["list"]); err != nil {
+	list, err := wire.ListOf(answer["list"])
+	if err != nil {
 		return media.Page{}, "", fmt.Errorf("list: %w", err)
 	}
 	cursor := wire.Open(answer["cursor_page_info"])

@@ -39,8 +39,8 @@ func literal(data []byte) (string, error) {
 
 // unquoted returns the text of a JSON string.
 func unquoted(data []byte) (s string, err error) {
-	if inner := data[1:max(len(data)-1, 1)]; isPlain(inner) {
-		return string(inner), nil
+	if end := len(data) - 1; end > 0 && data[end] == '"' && isPlain(data[1:end]) {
+		return string(data[1:end]), nil
 	}
 	err = json.Unmarshal(data, &s)
 	return s, err
@@ -65,14 +65,17 @@ func isUnset(data []byte) bool {
 // List is a list of an answer; nil if it is not set.
 type List []json.RawMessage
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *List) UnmarshalJSON(data []byte) error {
-	if isUnset(data) {
-		*l = nil
-		return nil
+// ListOf is Elements of a list that may be unset.
+func ListOf(raw json.RawMessage) (List, error) {
+	if isUnset(raw) {
+		return nil, nil
 	}
-	list, err := Elements(bytes.Clone(data))
-	*l = list
+	return Elements(raw)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *List) UnmarshalJSON(data []byte) (err error) {
+	*l, err = ListOf(bytes.Clone(data))
 	return err
 }
 

@@ -396,10 +396,7 @@ func (r *Row) Figures(field string) map[string]json.RawMessage {
 // List returns the elements of a list within the row; nil when it is not set.
 func (r *Row) List(field string) []json.RawMessage {
 	raw := r.fields[field]
-	if isUnset(raw) {
-		return nil
-	}
-	list, err := Elements(raw)
+	list, err := ListOf(raw)
 	if err != nil {
 		r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not a list", raw))
 	}

@@ -52,7 +52,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	var minutes float64
 	flags := flag.NewFlagSet("freshness", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.IntVar(&o.accounts, "accounts", 400, "accounts of both platforms together")
+	flags.IntVar(&o.accounts, "accounts", 400, "accounts of all platforms together")
 	flags.IntVar(&o.active, "active", 20, "how many of 100 accounts have ads that run, up to 65")
 	flags.IntVar(&o.consumers, "consumers", 2, "how many consumers run")
 	flags.IntVar(&o.pool, "pool", 20_000,

@@ -20,9 +20,10 @@ type Broker struct {
 }
 
 // Start starts a broker on a free port of 127.0.0.1 that continues with the contents of dir. dir is created if it
-// does not exist; "" keeps everything in memory, for a process that ends with its work. Only one broker may use a directory at a time. However the process ends, everything acknowledged is
+// does not exist. Only one broker may use a directory at a time. However the process ends, everything acknowledged is
 // available again. After a crash of the machine the last moments may be missing: forcing every write to the disk made
-// writes twenty times slower, and a writer must be able to send lost messages again with any broker.
+// writes twenty times slower, and a writer must be able to send lost messages again with any broker. With dir "" all
+// is in memory and ends with the process.
 func Start(dir string) (*Broker, error) {
 	options := []kfake.Opt{
 		kfake.NumBrokers(1),
