@@ -231,6 +231,19 @@ func (d *deployment) summarise(t *testing.T) {
 	d.requireSucceeded(t, d.await(t, d.orderAll(t, true)))
 }
 
+// awaitBindings waits until the leader has read the bindings, which it does once a minute: summaries that are built
+// before have no game for new accounts, and the test builds them once.
+func (d *deployment) awaitBindings(t *testing.T) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		wanted, err := d.store.Bindings(t.Context())
+		require.NoError(c, err)
+		applied, err := d.store.AppliedBindings(t.Context())
+		require.NoError(c, err)
+		require.Equal(c, wanted, applied)
+	}, patience, poll)
+}
+
 // await returns the runs once all have ended.
 func (d *deployment) await(t *testing.T, ids []int64) []ledger.Run {
 	t.Helper()

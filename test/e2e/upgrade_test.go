@@ -101,6 +101,7 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 
 	// The platforms that the release brings have the tasks that the migration wrote.
 	command(t, "bind", "--config", d.config, "--simulator", w.address)
+	d.awaitBindings(t)
 	d.leftOut = nil
 	d.requireSucceeded(t, d.await(t, d.orderAll(t, false)))
 	d.summarise(t)
