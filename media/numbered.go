@@ -1,7 +1,6 @@
 package media
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -118,11 +117,10 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage)) 
 // open returns the fields and the rows of an answer. Without a total a list must be in it, even an empty one.
 func (n Numbered) open(data json.RawMessage) (answer map[string]json.RawMessage, rows wire.List, err error) {
 	if n.Bare {
-		if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		if rows, err = wire.Elements(data); err != nil || rows == nil {
 			return nil, nil, errors.New("the answer is not a list")
 		}
-		rows, err = wire.Elements(data)
-		return nil, rows, err
+		return nil, rows, nil
 	}
 	if answer, err = wire.Fields(data); err != nil {
 		return nil, nil, err

@@ -213,11 +213,8 @@ func open(payload json.RawMessage) (data json.RawMessage, failures []failure) {
 // as deleted.
 func rowsOf(endpoint string, payload json.RawMessage) (rows wire.List, lost []media.Row, err error) {
 	data, failures := open(payload)
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+	if rows, err = wire.Elements(data); err != nil || rows == nil {
 		return nil, nil, media.Broken(endpoint, errors.New("the data are not a list"))
-	}
-	if rows, err = wire.Elements(data); err != nil {
-		return nil, nil, media.Broken(endpoint, err)
 	}
 	for _, f := range failures {
 		lost = append(lost, media.OpenRow(json.RawMessage("{}"), func(r *wire.Row) media.Row {

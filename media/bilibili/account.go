@@ -1,7 +1,6 @@
 package bilibili
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,12 +63,9 @@ func listSubjects(ctx context.Context, api media.API) ([]subject, error) {
 // readSubjects reads the subjects of a login. One whose id is unusable makes the whole list unusable: its accounts
 // would seem to be gone.
 func readSubjects(data json.RawMessage) (subjects []subject, err error) {
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		return nil, errors.New("the answer is not a list")
-	}
 	rows, err := wire.Elements(data)
-	if err != nil {
-		return nil, err
+	if err != nil || rows == nil {
+		return nil, errors.New("the answer is not a list")
 	}
 	for _, raw := range rows {
 		row := wire.Open(raw)
