@@ -244,7 +244,9 @@ func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 			ids = ids[:f.batch]
 			end = ids[len(ids)-1]
 		}
-		accounts, err = f.loop.store.FanOutAccountsOf(ctx, run.Media, ids)
+		if accounts, err = f.loop.store.FanOutAccountsOf(ctx, run.Media, ids); err == nil {
+			f.noteMissing(ids, accounts)
+		}
 	} else {
 		accounts, err = f.loop.store.FanOutAccounts(ctx, run.Media, run.Settings.Tiers(), run.Cursor, f.batch)
 		if last = len(accounts) < f.batch; !last {
@@ -262,6 +264,16 @@ func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 		return f.rest(parts), nil
 	}
 	return f.until(parts, end), nil
+}
+
+// noteMissing names the first account of an order that is left out.
+func (f *fanOut) noteMissing(ordered []int64, found []ledger.FanOutAccount) {
+	for i, id := range ordered { // Both are sorted.
+		if i == len(found) || found[i].ID != id {
+			f.note = cmp.Or(f.note, fmt.Sprintf("left out account %d: it is parked, not bound, or not of %s", id, f.run.Media))
+			return
+		}
+	}
 }
 
 // until returns a batch that moves the cursor to end.

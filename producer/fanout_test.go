@@ -95,11 +95,18 @@ func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
 	require.NoError(t, tm.fan(b, runID))
 	run := b.run(runID)
 	require.EqualValues(t, 20*3, *run.Total, "each account once, whatever its tier")
+	require.Equal(t, "left out account 999: it is parked, not bound, or not of tulip", run.ErrorText)
 	require.Len(t, b.broker.log, 60)
 	for _, e := range b.broker.envelopes(t) {
 		require.True(t, e.Confirmed)
 	}
 	require.Equal(t, ledger.RunOfOrder, run.Kind)
+
+	runID = tm.order(b, id, task.Order{Accounts: []int64{999}, From: "2026-11-18", To: "2026-11-20"})
+	require.NoError(t, tm.fan(b, runID))
+	run = b.run(runID)
+	require.Equal(t, task.RunSkipped, run.State)
+	require.Contains(t, run.ErrorText, "left out account 999")
 
 	// Days that the handler refuses leave a failed run with that reason.
 	runID = tm.order(b, id, task.Order{Accounts: []int64{1}, From: "2026-01-01", To: "2026-01-02"})

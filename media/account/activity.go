@@ -19,14 +19,13 @@ import (
 
 // The reasons in media_account.tier_reason for an account's tier.
 const (
-	reasonFigures = "figures"  // it had spend or impressions
-	reasonChanges = "changes"  // ads were created or changed
-	reasonNew     = "new"      // it was never pulled
-	reasonBack    = "returned" // its login or its parking no longer makes it invalid
-	reasonQuiet   = "quiet"    // none of these, on days that are known
-	reasonLogin   = "login"    // its login is dead
-	reasonParked  = "parked"   // it has been parked for too long
-	reasonProbe   = "probe"    // a probe found figures of today
+	reasonFigures = "figures" // it had spend or impressions
+	reasonChanges = "changes" // ads were created or changed
+	reasonNew     = "new"     // it was never pulled
+	reasonQuiet   = "quiet"   // none of these, on days that are known
+	reasonLogin   = "login"   // its login is dead
+	reasonParked  = "parked"  // it has been parked for too long
+	reasonProbe   = "probe"   // a probe found figures of today
 )
 
 // Defaults of the activity check.
@@ -213,7 +212,7 @@ func judge(a settings.TierAccount, facts results.Activity, w window, now time.Ti
 	case !facts.Pulled:
 		return settings.TierActive, reasonNew
 	case a.Tier == settings.TierInvalid:
-		return settings.TierActive, reasonBack
+		return settings.TierActive, settings.ReasonReturned
 	case a.Tier == settings.TierActive && now.Sub(a.Since) < settleTime:
 		return a.Tier, ""
 	}

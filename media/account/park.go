@@ -40,7 +40,7 @@ func newLifeMetrics(r prometheus.Registerer) *lifeMetrics {
 		parked: counter("adsync_account_parked_total",
 			"Accounts that were parked, by reason: frozen, revoked, or login when the login waits for a person.",
 			"media", "reason"),
-		returned: counter("adsync_account_returned_total", "Parked accounts that can be pulled again.", "media"),
+		returned: counter("adsync_account_returned_total", "Parked accounts that a probe took back.", "media"),
 		woken: counter("adsync_account_woken_total",
 			"Inactive accounts in which a probe found figures of the present day.", "media"),
 		probes: counter("adsync_account_probe_calls_total", "API calls that probes made.", "media"),

@@ -50,8 +50,7 @@ func parseProbe(raw json.RawMessage) (probeParams, error) {
 
 // ProbeHandler returns "<media>.probe". It requests today's figures of inactive accounts and makes those active that
 // have some. It also requests figures of parked accounts that are due. A run makes a limited number of calls and
-// continues where the run before stopped. First it parks the accounts of logins that wait for a person, and unparks
-// the accounts whose login works again.
+// continues where the run before stopped. First it parks the accounts of logins that wait for a person.
 func (o LifeOptions) ProbeHandler() media.Handler {
 	metrics, causes := newLifeMetrics(o.Registerer), telemetry.NewCauseLog(o.Logger)
 	return media.Handler{
@@ -134,7 +133,7 @@ func (p *probe) run(ctx context.Context, calls int) error {
 	return p.failed
 }
 
-// logins parks the accounts of dead logins, and unparks those whose login works again.
+// logins parks the accounts of dead logins, and unparks those whose login was authorised just before they were parked.
 func (p *probe) logins(ctx context.Context) error {
 	n, err := p.Store.ParkDeadLogins(ctx, p.Platform.Name(), p.now)
 	if err != nil {
@@ -260,7 +259,7 @@ func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer)
 
 // unpark makes an account pulled again.
 func (p *probe) unpark(ctx context.Context, a settings.ProbeAccount) error {
-	done, err := p.Store.Unpark(ctx, a, reasonBack, p.now)
+	done, err := p.Store.Unpark(ctx, a, settings.ReasonReturned, p.now)
 	if err != nil || !done {
 		return err
 	}

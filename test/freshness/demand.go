@@ -34,12 +34,15 @@ type Limit struct {
 // limitPeriod is long enough that a whole number of calls is close to the wanted share of the demand of a small world.
 const limitPeriod = 10 * time.Second
 
-func (d *deployment) worldLimits(ctx context.Context) ([]limit.Rule, error) {
-	var answer struct {
-		Rules []limit.Rule `json:"rules"`
-	}
-	err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/limits", nil, &answer)
-	return answer.Rules, err
+// worldLimits are the platforms' limits, and the platforms where calls of all endpoints count against "*" together.
+type worldLimits struct {
+	Rules  []limit.Rule `json:"rules"`
+	Shared []string     `json:"shared"`
+}
+
+func (d *deployment) worldLimits(ctx context.Context) (l worldLimits, err error) {
+	err = rig.Send(ctx, http.MethodGet, d.world+"/_sim/limits", nil, &l)
+	return l, err
 }
 
 func (d *deployment) setWorldLimits(ctx context.Context, rules []limit.Rule) error {
@@ -230,10 +233,11 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 			busiest[key] = max(busiest[key], calls)
 		}
 	}
-	rules, err := d.worldLimits(ctx)
+	world, err := d.worldLimits(ctx)
 	if err != nil {
 		return nil, err
 	}
+	rules := world.Rules
 	for i := range rules {
 		rules[i].Limit /= generous
 	}
@@ -247,7 +251,7 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
 	// adsync's limits come first: the processes read them every few seconds, and no task runs meanwhile.
 	for _, r := range rules {
-		if err := d.store.AddRateLimit(ctx, standalone.LimitOf(r, false)); err != nil {
+		if err := d.store.AddRateLimit(ctx, standalone.LimitOf(r, slices.Contains(world.Shared, r.Media))); err != nil {
 			return nil, err
 		}
 	}

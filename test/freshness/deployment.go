@@ -132,14 +132,14 @@ func (d *deployment) startWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rules, err := d.worldLimits(ctx)
+	world, err := d.worldLimits(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range rules {
-		rules[i].Limit *= generous
+	for i := range world.Rules {
+		world.Rules[i].Limit *= generous
 	}
-	return d.setWorldLimits(ctx, rules)
+	return d.setWorldLimits(ctx, world.Rules)
 }
 
 // prepare creates the databases, binds the accounts and marks those without spend as inactive.

@@ -79,6 +79,20 @@ func TestAges_CountWhatWasNeverPulled(t *testing.T) {
 	require.Equal(t, Age(1000), weighed.figures().Max)
 }
 
+func TestStalls_AreTheLongestBeforeARefusal(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1_795_000_000, 0)
+	var s stalls
+	for _, at := range []time.Duration{0, stallTick, 4 * time.Second, 4*time.Second + stallTick, 4200 * time.Millisecond,
+		20 * time.Second} {
+		s.note(began.Add(at))
+	}
+	require.Zero(t, s.longest(began.Unix()+3))
+	require.Equal(t, 4*time.Second-2*stallTick, s.longest(began.Unix()+4))
+	require.Equal(t, 4*time.Second-2*stallTick, s.longest(began.Unix()+14))
+	require.Zero(t, s.longest(began.Unix()+15))
+}
+
 func TestTicks_AreReadFromTheRow(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 12, 0, 30, 0, time.UTC)

@@ -143,7 +143,8 @@ type Report struct {
 	Limits         []Limit            `json:"limits"`
 	Calls          int64              `json:"calls"`
 	Refused        int64              `json:"refused"`
-	Subtasks       map[string]int64   `json:"subtasks"` // that ended, by state
+	Refusals       []Refusal          `json:"refusals,omitempty"` // by time
+	Subtasks       map[string]int64   `json:"subtasks"`           // that ended, by state
 	SubtasksSecond float64            `json:"subtasks_per_second"`
 	Rows           map[string]float64 `json:"rows_per_active_account"` // of a day, by report and level
 	CPU            map[string]float64 `json:"cpu"`                     // cores used, by process
@@ -195,6 +196,10 @@ func (r *Report) write(w io.Writer, output string) error {
 	}
 	fmt.Fprintf(w, "\n%d calls, %d refused for a limit\n%.1f subtasks/s, by state %v\n", r.Calls, r.Refused,
 		r.SubtasksSecond, r.Subtasks)
+	for _, x := range r.Refusals {
+		fmt.Fprintf(w, "  %s %s %s: %d refused; in the %s before, the machine stopped for up to %.3f s\n",
+			x.At.Format(time.TimeOnly), x.Media, x.Endpoint, x.Calls, limitPeriod, x.Stall)
+	}
 	printMap(w, "\nrows of a day per active account", "%.1f", r.Rows)
 	printMap(w, "\ncores used", "%.2f", r.CPU)
 	for _, tick := range r.Rare {

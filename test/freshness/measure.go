@@ -79,6 +79,10 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 	began := time.Now()
 	from, until := began.Add(o.settle), began.Add(o.settle+o.window)
 	t, samples := tracker{}, 0
+	var held stalls
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go held.watch(watching)
 	var before *counts
 	ticker := time.NewTicker(o.sample)
 	defer ticker.Stop()
@@ -128,6 +132,9 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 		}
 	}
 	r.Limits = limits
+	if r.Refusals, err = d.refusals(ctx, from, &held); err != nil {
+		return nil, err
+	}
 	r.Subtasks, r.CPU = map[string]int64{}, map[string]float64{}
 	for state, n := range after.subtasks {
 		r.Subtasks[state] = n - before.subtasks[state]
@@ -136,6 +143,13 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 	for name, seconds := range after.cpu {
 		r.CPU[name] = (seconds - before.cpu[name]) / r.Seconds
 	}
+	r.judge(lines)
+	r.Rows, err = d.rows(ctx)
+	return r, err
+}
+
+// judge adds the lines' figures.
+func (r *Report) judge(lines []*line) {
 	for _, l := range lines {
 		bound := l.period.Seconds() + marginSeconds
 		out := Line{Report: l.report, Level: l.level, Period: l.period.Seconds(), Bound: bound, Plain: l.plain.figures(),
@@ -144,8 +158,6 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 		r.Held = r.Held && out.Held
 		r.Lines = append(r.Lines, out)
 	}
-	r.Rows, err = d.rows(ctx)
-	return r, err
 }
 
 // sample reads the shown figures' ages in one snapshot, and returns the database's time.

@@ -252,30 +252,37 @@ func routeLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64) error {
 type reach struct {
 	AccountID, InUse, TokenID int64
 	Chosen, Gone              bool
-	State                     string
+	State, Parked             string
 }
 
 func (r reach) usable() bool { return !r.Gone && r.State == TokenOK }
 
-// route sets the logins of accounts by bestLogin. The rows that it reads stay locked until the transaction ends: of
-// two changes at once, the later one sees the earlier.
+// route sets the logins of accounts by bestLogin, and unparks accounts that waited for a usable one. The rows that it
+// reads stay locked until the transaction ends: of two changes at once, the later one sees the earlier.
 func route(d *sqldb.DB, tx *gorm.DB, accountIDs []int64) error {
 	for batch := range slices.Chunk(accountIDs, accountBatch) {
 		var all []reach
-		err := tx.Raw("SELECT l.account_id, a.token_id AS in_use, l.token_id, l.chosen, l.gone, t.state FROM account_login l"+
+		err := tx.Raw("SELECT l.account_id, a.token_id AS in_use, l.token_id, l.chosen, l.gone, t.state, a.parked"+
+			" FROM account_login l"+
 			" JOIN media_account a ON a.id = l.account_id JOIN media_token t ON t.id = l.token_id WHERE l.account_id IN ?"+
 			" ORDER BY l.account_id, l.token_id"+d.Dialect().ForUpdate(), batch).Scan(&all).Error
 		if err != nil {
 			return err
 		}
 		moves := map[int64][]int64{} // accounts by their new login
+		var back []int64
 		for len(all) > 0 {
 			n := 1
 			for n < len(all) && all[n].AccountID == all[0].AccountID {
 				n++
 			}
-			if best := bestLogin(all[:n]); best != all[0].InUse {
+			best := bestLogin(all[:n])
+			if best != all[0].InUse {
 				moves[best] = append(moves[best], all[0].AccountID)
+			}
+			usable := func(r reach) bool { return r.TokenID == best && r.State == TokenOK }
+			if all[0].Parked == ParkedLogin && slices.ContainsFunc(all[:n], usable) {
+				back = append(back, all[0].AccountID)
 			}
 			all = all[n:]
 		}
@@ -284,8 +291,23 @@ func route(d *sqldb.DB, tx *gorm.DB, accountIDs []int64) error {
 				return err
 			}
 		}
+		if err := unparkRouted(d, tx, back); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// unparkRouted unparks accounts that have a usable login again.
+func unparkRouted(d *sqldb.DB, tx *gorm.DB, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	now, err := d.NowTx(tx)
+	if err == nil {
+		_, err = unpark(d, tx, ids, ParkedLogin, ReasonReturned, now)
+	}
+	return err
 }
 
 // bestLogin returns with which of the logins that reach an account it is pulled: the chosen one if usable, otherwise

@@ -6,12 +6,17 @@ import (
 	"slices"
 	"time"
 
+	"gorm.io/gorm"
+
 	"adsync/base/plural"
 	"adsync/base/sqldb"
 )
 
 // ParkedLogin is the reason of accounts that are parked because a person must authorise their login again.
 const ParkedLogin = "login: it waits for a person to authorise it again"
+
+// ReasonReturned is why an account is active again: its login or its parking no longer makes it invalid.
+const ReasonReturned = "returned"
 
 // media_account.parked begins with one of these words where a platform has closed the account to us; media.Parking
 // has the same words.
@@ -87,8 +92,8 @@ func (s Accounts) InactiveAccounts(ctx context.Context, media string, limit int)
 		TierInactive, TierAuto, TokenOK)
 }
 
-// ParkedForUsableLogin returns accounts of a media that are parked for their login although the login is usable
-// again.
+// ParkedForUsableLogin returns accounts of a media that are parked for their login although the login is usable: it
+// was authorised again just before they were parked.
 func (s Accounts) ParkedForUsableLogin(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
 	return s.probeAccounts(ctx, media, limit, "a.id", "a.parked = ? AND t.state = ?", ParkedLogin, TokenOK)
 }
@@ -133,20 +138,27 @@ func (s Accounts) PostponeProbe(ctx context.Context, a ProbeAccount, reason stri
 // for another reason, or not at all. parked_since stays, next to unparked_at: between the two nothing was pulled. An
 // account whose tier became invalid automatically is active again.
 func (s Accounts) Unpark(ctx context.Context, a ProbeAccount, reason string, now time.Time) (bool, error) {
-	// It is SQL by hand because the tier must come last: MySQL evaluates the assignments in order, and those before it
-	// need the old tier.
-	raise := "CASE WHEN tier = ? AND tier_by = ? THEN ? ELSE "
-	res := s.Config.Writer(ctx).Exec(
-		"UPDATE media_account SET parked = '', parked_until = NULL, parked_tries = 0, unparked_at = ?,"+
-			" tier_reason = "+raise+"tier_reason END, tier_since = "+raise+"tier_since END, tier = "+raise+
-			"tier END, updated_at = "+s.Config.Dialect().Now()+
-			" WHERE id = ? AND parked = ?", sqldb.At(now),
-		TierInvalid, TierAuto, reason, TierInvalid, TierAuto, sqldb.At(now), TierInvalid, TierAuto,
-		TierActive, a.ID, a.Parked)
-	if res.Error != nil {
-		return false, fmt.Errorf("unpark account %d: %w", a.ID, res.Error)
+	n, err := unpark(s.Config, s.Config.Writer(ctx), []int64{a.ID}, a.Parked, reason, now)
+	if err != nil {
+		return false, fmt.Errorf("unpark account %d: %w", a.ID, err)
 	}
-	return res.RowsAffected == 1, nil
+	return n == 1, nil
+}
+
+// unpark is Unpark for accounts that are parked for one reason. It returns how many it unparked.
+func unpark(d *sqldb.DB, tx *gorm.DB, ids []int64, parked, reason string, now time.Time) (int64, error) {
+	// It is SQL by hand because the tier must come last: MySQL evaluates the assignments in order, and those before it
+	// need the old tier. The clock that parked an account may be ahead of the one that unparks it.
+	raise := "CASE WHEN tier = ? AND tier_by = ? THEN ? ELSE "
+	at := sqldb.At(now)
+	res := tx.Exec("UPDATE media_account SET parked = '', parked_until = NULL, parked_tries = 0,"+
+		" unparked_at = CASE WHEN parked_since > ? THEN parked_since ELSE ? END,"+
+		" tier_reason = "+raise+"tier_reason END, tier_since = "+raise+"tier_since END, tier = "+raise+
+		"tier END, updated_at = "+d.Dialect().Now()+
+		" WHERE id IN ? AND parked = ?", at, at,
+		TierInvalid, TierAuto, reason, TierInvalid, TierAuto, at, TierInvalid, TierAuto,
+		TierActive, ids, parked)
+	return res.RowsAffected, res.Error
 }
 
 // ParkDeadLogins parks the accounts of a media whose login waits for a person, and returns how many.
