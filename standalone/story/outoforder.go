@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"adsync/base/store/ledger"
 	"adsync/base/task"
@@ -23,15 +27,21 @@ func olderLast(platforms []night.Platform) Event {
 			if _, err := p.stack.Runs.Rest(ctx, restMax); err != nil {
 				return nil, err
 			}
-			var superseded int64
+			// The platforms' calls are held up at the same time. Only one of them at a time may set the clock or compare.
+			var superseded atomic.Int64
+			var turn sync.Mutex
+			all, pulling := errgroup.WithContext(ctx)
 			for _, platform := range platforms {
-				older, err := p.pullOutOfOrder(ctx, platform)
-				if err != nil {
-					return nil, err
-				}
-				superseded += older.Superseded
+				all.Go(func() error {
+					older, err := p.pullOutOfOrder(pulling, platform, &turn)
+					superseded.Add(older.Superseded)
+					return err
+				})
 			}
-			return func(context.Context) (int64, error) { return superseded, nil }, nil
+			if err := all.Wait(); err != nil {
+				return nil, err
+			}
+			return func(context.Context) (int64, error) { return superseded.Load(), nil }, nil
 		}}
 }
 
@@ -44,7 +54,8 @@ const comesMax = 5 * time.Minute
 
 // pullOutOfOrder orders a day of a platform's first account twice. The first pull's answer is delayed until the day has
 // been corrected and the second pull has ended. It returns the first run, which has ended too.
-func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
+func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform, turn *sync.Mutex) (older ledger.Run,
+	err error) {
 	media := platform.Media
 	account, id, err := p.first(ctx, media)
 	if err != nil {
@@ -73,14 +84,16 @@ func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 	if err != nil {
 		return older, fmt.Errorf("%w: %s", err, p.whereIs(ctx, first))
 	}
+	turn.Lock()
 	now := p.clock.Now()
 	err = p.sim.Post(ctx, "truth/correct", map[string]any{
 		"media": media, "account": account, "from": past, "to": past, "percent": 7, "at": now.Unix() + 1,
 	})
-	if err != nil {
-		return older, err
+	if err == nil {
+		err = p.pace.change(0, func() error { return p.clock.Set(now.Add(2 * time.Second)) })
 	}
-	if err := p.pace.change(0, func() error { return p.clock.Set(now.Add(2 * time.Second)) }); err != nil {
+	turn.Unlock()
+	if err != nil {
 		return older, err
 	}
 	second, err := p.order(ctx, name, order)
@@ -91,7 +104,10 @@ func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 		return older, err
 	}
 	// From here on, no older figures than those of the second pull may appear.
-	if err := p.checked.Compare(ctx); err != nil {
+	turn.Lock()
+	err = p.checked.Compare(ctx)
+	turn.Unlock()
+	if err != nil {
 		return older, err
 	}
 	if err := p.sim.Send(ctx, http.MethodDelete, "faults/"+fault, nil, nil); err != nil {
