@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	balanceAccounts = 40_000 // of both platforms
+	balanceAccounts = 40_000 // of all platforms
 	// balanceMax is how much more than the mean the busiest shard may have.
 	balanceMax = 1.3
 )

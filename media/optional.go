@@ -16,6 +16,12 @@ type Consoler interface {
 	Console() string
 }
 
+// UserNamer is a Platform whose calls carry the name of the token's user.
+type UserNamer interface {
+	// UserName returns the platform's word for that name.
+	UserName() string
+}
+
 // Totaler is a Platform that returns its own totals of an account's figures.
 type Totaler interface {
 	// Total returns the platform's totals for the account of api over all days of the query. Figures that it does not

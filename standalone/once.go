@@ -74,7 +74,7 @@ func (r OnceReport) checkStory() error {
 	var missed []string
 	for _, e := range r.Story.Events {
 		if e.Met == 0 {
-			missed = append(missed, e.Name)
+			missed = append(missed, e.String())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Truth.Traps)) {

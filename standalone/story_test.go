@@ -92,7 +92,7 @@ func TestNewStory_IsForANewWorldInside(t *testing.T) {
 func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {
 	t.Parallel()
 	good := func() OnceReport {
-		r := OnceReport{Story: &story.Report{Events: []story.EventReport{{Name: "token died", Met: 1}}}}
+		r := OnceReport{Story: &story.Report{Events: []story.EventReport{{Name: "token died", Media: "tulip", Met: 1}}}}
 		r.Story.RowsCompared, r.Truth.RowsCompared = 5, 5
 		r.Truth.Traps = map[string]int64{"has_more": 3}
 		r.Accounts.Parked = map[string]int{"frozen": 2}
@@ -105,7 +105,7 @@ func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {
 	require.EqualError(t, r.Check(), "nothing differs, but the story never met: short_page")
 	r = good()
 	r.Story.Events[0].Met = 0
-	require.EqualError(t, r.Check(), "nothing differs, but the story never met: token died")
+	require.EqualError(t, r.Check(), "nothing differs, but the story never met: tulip: token died")
 	r = good()
 	r.Story.Differences = 1
 	require.ErrorIs(t, r.Check(), ErrDifferent)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/engine"
+	"adsync/media"
 	"adsync/simulator"
 )
 
@@ -57,6 +58,23 @@ func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 			want := result{code: 2, stderr: "adsync: " + c.want + "\n\nFor help: adsync standalone --help\n"}
 			require.Equal(t, want, adsync(c.environ, append([]string{"standalone"}, c.args...)...))
 		})
+	}
+}
+
+func TestLive_NamesTheMissingUser(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, p := range engine.Platforms() {
+		if named, ok := p.(media.UserNamer); ok {
+			tried++
+			got := adsync([]string{"ADSYNC_LIVE_TOKEN=0123456789abcdef"}, "standalone", "--live="+p.Name(), "--account=1")
+			require.Equal(t, result{code: 2, stderr: "adsync: --user is missing: " + p.Name() +
+				"'s calls carry the name of the token's user (" + named.UserName() +
+				")\n\nFor help: adsync standalone --help\n"}, got)
+		}
+	}
+	if tried == 0 {
+		t.Skip("no platform needs the name")
 	}
 }
 

@@ -54,6 +54,9 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 				"\n\nFor help: adsync simulate --help\n"},
 		{"platforms of another simulator", []string{"standalone", "--simulator=http://127.0.0.1:1", "--media=qq"},
 			"adsync: --media is for the embedded simulator: give it to adsync simulate\n\nFor help: adsync standalone --help\n"},
+		{"accounts of another simulator", []string{"standalone", "--simulator=http://127.0.0.1:1", "--accounts=9"},
+			"adsync: --accounts is for the embedded simulator: give it to adsync simulate\n\nFor help: adsync standalone " +
+				"--help\n"},
 		{"no such platform to listen for", []string{"simulate", "--listen-platform=qq=127.0.0.1:0"},
 			"adsync: --listen-platform: there is no platform \"qq\": want one of " +
 				strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", ") +

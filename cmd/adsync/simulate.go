@@ -225,6 +225,9 @@ func (s *simulatorServer) Stop() {
 // Failed returns a channel with the error of a server that can no longer accept connections.
 func (s *simulatorServer) Failed() <-chan error { return s.failed }
 
+// worldFlagNames are the flags of worldFlags.
+var worldFlagNames = []string{"accounts", "seed", "usd", "speed", "media"}
+
 // worldFlags adds the flags of the commands that simulate platforms. The platforms' names are names.
 func worldFlags(flags *pflag.FlagSet, world *simulator.Config, names *[]string) {
 	flags.IntVar(&world.Accounts, "accounts", 200, "simulated accounts, all platforms together")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
+	"adsync/media"
 	"adsync/simulator"
 	"adsync/standalone"
 	"adsync/standalone/live"
@@ -119,8 +121,12 @@ func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, pull *live.Pul
 
 // chooseWorld puts the simulated world of the flags into the options.
 func chooseWorld(flags *pflag.FlagSet, o *standalone.Options, world simulator.Config, names []string) error {
-	if o.Simulator != "" && len(names) > 0 {
-		return usage.Errorf("--media is for the embedded simulator: give it to adsync simulate")
+	if o.Simulator != "" {
+		for _, name := range worldFlagNames {
+			if flags.Changed(name) {
+				return usage.Errorf("--%s is for the embedded simulator: give it to adsync simulate", name)
+			}
+		}
 	}
 	if err := checkWorld(flags, &world, names); err != nil {
 		return err
@@ -193,7 +199,7 @@ func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"once", "simulator", "accounts", "seed", "speed", "usd", "media"} {
+	for _, name := range slices.Concat([]string{"once", "simulator"}, worldFlagNames) {
 		if flags.Changed(name) {
 			return usage.Errorf("--%s is for simulated platforms and does not go with --live", name)
 		}
@@ -208,6 +214,12 @@ func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 	pull.Account = id
 	if pull.Account == "" || strings.Trim(pull.Account, "0123456789") != "" || len(pull.Account) > 20 {
 		return usage.Errorf("--account is %q: want the account's id on the platform, which is a number", pull.Account)
+	}
+	for _, p := range engine.Platforms() {
+		if named, ok := p.(media.UserNamer); ok && p.Name() == pull.Media && pull.User == "" {
+			return usage.Errorf("--user is missing: %s's calls carry the name of the token's user (%s)", pull.Media,
+				named.UserName())
+		}
 	}
 	if pull.Days < 1 || pull.Days > live.DaysMax {
 		return usage.Errorf("--days is %d: want 1 to %d", pull.Days, live.DaysMax)

@@ -56,6 +56,7 @@ var (
 	_ media.CallbackReader = Platform{}
 	_ media.PostReader     = Platform{}
 	_ media.Consoler       = Platform{}
+	_ media.UserNamer      = Platform{}
 )
 
 // New returns the platform.
@@ -83,6 +84,9 @@ func (Platform) Limits() []grant.Rule {
 
 // Reads implements media.PostReader: adsync only reads.
 func (Platform) Reads(endpoint string) bool { return strings.HasPrefix(endpoint, "json/") }
+
+// UserName implements media.UserNamer.
+func (Platform) UserName() string { return "userName" }
 
 // request is the body of a call.
 type request struct {
@@ -195,12 +199,9 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 
 // open returns the data of a payload, and what failed.
 func open(payload json.RawMessage) (data json.RawMessage, failures []failure) {
-	fields, err := wire.Fields(payload)
-	if err != nil || fields[failuresField] == nil {
-		return payload, nil
-	}
-	failed, err := wire.Elements(fields[failuresField])
-	if err != nil || len(failed) == 0 {
+	fields, _ := wire.Fields(payload) // A list has none.
+	failed, _ := wire.Elements(fields[failuresField])
+	if len(failed) == 0 {
 		return payload, nil
 	}
 	for _, raw := range failed {

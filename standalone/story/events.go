@@ -21,8 +21,9 @@ import (
 
 // Event is a change that a story makes to the world or to the tables.
 type Event struct {
-	Name string
-	what string // what becomes of it, for the screen
+	Name  string
+	media string // the platform; empty if it is an event of all
+	what  string // what becomes of it, for the screen
 	// lasting events are checked at the end of the story; others when the platforms are calm again.
 	lasting bool
 	// begin starts the event just before a scene whose moment is at. met later returns how often the event struck; it is
@@ -442,9 +443,10 @@ func (p *Story) closeEvents(ctx context.Context, end bool) error {
 		}
 		met, err := e.met(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", e.Name, err)
+			return fmt.Errorf("%s: %w", named(e.media, e.Name), err)
 		}
-		p.report.Events = append(p.report.Events, EventReport{Name: e.Name, At: e.at, Met: met, What: e.what})
+		p.report.Events = append(p.report.Events,
+			EventReport{Name: e.Name, Media: e.media, At: e.at, Met: met, What: e.what})
 	}
 	p.open = kept
 	return p.sim.Send(ctx, http.MethodDelete, "faults", nil, nil)

@@ -7,9 +7,9 @@ import "adsync/simulator/night"
 func Night(platforms []night.Platform) Plan {
 	var shifted, tokens []Event
 	for _, p := range platforms {
-		shifted = append(shifted, shiftedPages(p))
+		shifted = append(shifted, of(p.Media, shiftedPages(p)))
 		if !p.KeepsTokens {
-			tokens = append(tokens, tokensDead(p.Media))
+			tokens = append(tokens, of(p.Media, tokensDead(p.Media)))
 		}
 	}
 	plan := Plan{Speed: 60, Scenes: []Scene{
@@ -34,12 +34,17 @@ func Night(platforms []night.Platform) Plan {
 		for _, p := range platforms {
 			for _, e := range p.Events {
 				if e.At == sc.At {
-					sc.Events = append(sc.Events, ownEvent(p.Media, e))
+					sc.Events = append(sc.Events, of(p.Media, ownEvent(p.Media, e)))
 				}
 			}
 		}
 	}
 	return plan
+}
+
+func of(media string, e Event) Event {
+	e.media = media
+	return e
 }
 
 // ownEvent is an event of one platform.

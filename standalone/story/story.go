@@ -45,10 +45,21 @@ type SceneReport struct {
 
 // EventReport is the result of an event.
 type EventReport struct {
-	Name string `json:"name"`
-	At   string `json:"at"`
-	Met  int64  `json:"met"`      // how often it struck
-	What string `json:"survived"` // what became of it
+	Name  string `json:"name"`
+	Media string `json:"media,omitempty"` // the platform; empty if it was an event of all
+	At    string `json:"at"`
+	Met   int64  `json:"met"`      // how often it struck
+	What  string `json:"survived"` // what became of it
+}
+
+// String names the event and its platform.
+func (e EventReport) String() string { return named(e.Media, e.Name) }
+
+func named(media, event string) string {
+	if media == "" {
+		return event
+	}
+	return media + ": " + event
 }
 
 // Scene is a moment of a story.
@@ -185,7 +196,7 @@ func (p *Story) Play(ctx context.Context, s Stack, say func(string, ...any)) (Re
 	}
 	for _, e := range p.report.Events {
 		if e.Met > 0 {
-			say("  survived %d×: %s: %s\n", e.Met, e.Name, e.What)
+			say("  survived %d×: %s: %s\n", e.Met, e, e.What)
 		}
 	}
 	say("\n")
@@ -202,7 +213,7 @@ func (p *Story) playScene(ctx context.Context, sc Scene, patience time.Duration)
 	for _, e := range sc.Events {
 		met, err := e.begin(ctx, p, at)
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", e.Name, err)
+			return false, fmt.Errorf("%s: %w", named(e.media, e.Name), err)
 		}
 		if met != nil {
 			p.open = append(p.open, openEvent{Event: e, at: sc.clock(), met: met})
@@ -225,7 +236,7 @@ func (p *Story) playScene(ctx context.Context, sc Scene, patience time.Duration)
 			continue
 		}
 		if err := e.after(ctx, p); err != nil {
-			return false, fmt.Errorf("%s: %w", e.Name, err)
+			return false, fmt.Errorf("%s: %w", named(e.media, e.Name), err)
 		}
 	}
 	if rested, err = p.stack.Runs.Rest(ctx, patience); err != nil {
