@@ -42,6 +42,7 @@ func Night(platforms []night.Platform) Plan {
 	return plan
 }
 
+// of makes an event one of a single platform.
 func of(media string, e Event) Event {
 	e.media = media
 	return e

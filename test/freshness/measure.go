@@ -79,10 +79,10 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 	began := time.Now()
 	from, until := began.Add(o.settle), began.Add(o.settle+o.window)
 	t, samples := tracker{}, 0
-	var held stalls
+	var stopped stalls
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	go held.watch(watching)
+	go stopped.watch(watching)
 	var before *counts
 	ticker := time.NewTicker(o.sample)
 	defer ticker.Stop()
@@ -132,7 +132,7 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 		}
 	}
 	r.Limits = limits
-	if r.Refusals, err = d.refusals(ctx, from, &held); err != nil {
+	if r.Refusals, err = d.refusals(ctx, from, &stopped); err != nil {
 		return nil, err
 	}
 	r.Subtasks, r.CPU = map[string]int64{}, map[string]float64{}
