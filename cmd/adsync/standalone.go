@@ -215,11 +215,9 @@ func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 	if pull.Account == "" || strings.Trim(pull.Account, "0123456789") != "" || len(pull.Account) > 20 {
 		return usage.Errorf("--account is %q: want the account's id on the platform, which is a number", pull.Account)
 	}
-	for _, p := range engine.Platforms() {
-		if named, ok := p.(media.UserNamer); ok && p.Name() == pull.Media && pull.User == "" {
-			return usage.Errorf("--user is missing: %s's calls carry the name of the token's user (%s)", pull.Media,
-				named.UserName())
-		}
+	if named, ok := engine.Platform(pull.Media).(media.UserNamer); ok && pull.User == "" {
+		return usage.Errorf("--user is missing: %s's calls carry the name of the token's user (%s)", pull.Media,
+			named.UserName())
 	}
 	if pull.Days < 1 || pull.Days > live.DaysMax {
 		return usage.Errorf("--days is %d: want 1 to %d", pull.Days, live.DaysMax)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -64,21 +65,31 @@ func (c called) since(o called) called { return called{c.Calls - o.Calls, c.Refu
 
 // ledger returns the calls to the endpoints up to now.
 func (d *deployment) ledger(ctx context.Context) (map[endpoint]called, error) {
-	var answer struct {
-		Groups []struct {
-			Media    string `json:"media"`
-			App      string `json:"app"`
-			Endpoint string `json:"endpoint"`
-			called
-		} `json:"groups"`
-	}
-	err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/ledger?group=media,app,endpoint", nil, &answer)
+	groups, err := d.ledgerGroups(ctx, url.Values{"group": {"media,app,endpoint"}})
 	calls := map[endpoint]called{}
-	for _, g := range answer.Groups {
+	for _, g := range groups {
 		e := endpoint{g.Media, g.App, g.Endpoint}
 		calls[e] = calls[e].add(g.called)
 	}
 	return calls, err
+}
+
+// ledgerGroup is a line of a platform's ledger; fields by which it is not grouped are empty.
+type ledgerGroup struct {
+	Second   int64  `json:"second"`
+	Media    string `json:"media"`
+	App      string `json:"app"`
+	Endpoint string `json:"endpoint"`
+	called
+}
+
+// ledgerGroups asks for groups of calls, in the order of these fields.
+func (d *deployment) ledgerGroups(ctx context.Context, query url.Values) ([]ledgerGroup, error) {
+	var answer struct {
+		Groups []ledgerGroup `json:"groups"`
+	}
+	err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/ledger?"+query.Encode(), nil, &answer)
+	return answer.Groups, err
 }
 
 // cadenceHours is the time in which a task must run once an hour to be part of the demand.

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
-
-	"adsync/test/rig"
 )
 
 // Refusal is a second in which a platform refused calls for a limit.
@@ -72,27 +67,17 @@ func (s *stalls) longest(second int64) (most time.Duration) {
 
 // refusals returns the seconds since a moment in which calls were refused for a limit, by time.
 func (d *deployment) refusals(ctx context.Context, since time.Time, s *stalls) ([]Refusal, error) {
-	var answer struct {
-		Groups []struct {
-			Second   int64  `json:"second"`
-			Media    string `json:"media"`
-			Endpoint string `json:"endpoint"`
-			called
-		} `json:"groups"`
-	}
-	query := url.Values{"group": {"second,media,endpoint"}, "from": {strconv.FormatInt(since.Unix(), 10)}}
-	if err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/ledger?"+query.Encode(), nil, &answer); err != nil {
+	groups, err := d.ledgerGroups(ctx, url.Values{"group": {"second,media,endpoint"},
+		"from": {strconv.FormatInt(since.Unix(), 10)}})
+	if err != nil {
 		return nil, err
 	}
 	var all []Refusal
-	for _, g := range answer.Groups {
+	for _, g := range groups {
 		if g.Refused > 0 {
 			all = append(all, Refusal{At: time.Unix(g.Second, 0).UTC(), Media: g.Media, Endpoint: g.Endpoint, Calls: g.Refused,
 				Stall: s.longest(g.Second).Seconds()})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Refusal) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Media, b.Media), cmp.Compare(a.Endpoint, b.Endpoint))
-	})
 	return all, nil
 }
