@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"adsync/simulator/fault"
@@ -73,9 +74,12 @@ func keptPlatforms(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := state{Platforms: firstPlatforms}
+	var kept state
 	if err := json.Unmarshal(raw, &kept); err != nil {
 		return nil, fmt.Errorf("read %s: %w", stateFile, err)
+	}
+	if kept.Platforms == nil {
+		return slices.Clone(firstPlatforms), nil
 	}
 	return kept.Platforms, nil
 }
