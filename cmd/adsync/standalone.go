@@ -17,6 +17,7 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/secret"
+	"adsync/base/service"
 	storesettings "adsync/base/store/settings"
 	"adsync/base/telemetry"
 	"adsync/cmd/adsync/internal/prompt"
@@ -158,6 +159,7 @@ func namedServers(cfg settings.Config, sources *config.Sources) (standalone.Serv
 
 // runStandalone runs the whole program until ctx ends or, with --once, until everything was compared.
 func runStandalone(ctx context.Context, cfg settings.Config, o standalone.Options, stderr io.Writer) error {
+	service.GrowHeap()
 	// People read the screen and the outcome. The log is for problems.
 	level := slog.LevelWarn
 	if cfg.Log.Level != telemetry.DefaultConfig().Level {

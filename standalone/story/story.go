@@ -95,7 +95,7 @@ const (
 	restMin = 3 * time.Second
 	// limitsWider is the factor by which the platforms' call limits are higher in a story: they count in real time, in
 	// which a story's night takes a fortieth of its length.
-	limitsWider = 8
+	limitsWider = 16
 	// PauseMax is the longest pause, in real time, that an answer may ask for: minutes of the world.
 	PauseMax = 3 * time.Second
 )
