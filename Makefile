@@ -106,11 +106,11 @@ check-tidy: ## Fail if `go mod tidy` would change go.mod or go.sum.
 
 .PHONY: generate
 generate: ## Write the generated files again.
+	cd client/generate && $(GO) run . ../../docs/openapi.yaml > ../client.gen.go.new
+	mv client/client.gen.go.new client/client.gen.go # The program may use a new field.
 	$(GO) run ./cmd/adsync config reference > docs/configuration.md.new
 	$(GO) run ./cmd/adsync dictionary > docs/data-dictionary.md.new
 	$(GO) run ./deploy/helm > deploy/helm/adsync/medias.txt
-	cd client/generate && $(GO) run . ../../docs/openapi.yaml > ../client.gen.go.new
-	mv client/client.gen.go.new client/client.gen.go
 	mv docs/configuration.md.new docs/configuration.md
 	mv docs/data-dictionary.md.new docs/data-dictionary.md
 

@@ -679,6 +679,7 @@ type EditTaskRequest struct {
 	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
 	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
 	After                *[]string       `json:"after,omitempty"`
+	Application          *string         `json:"application,omitempty"`
 }
 
 // EndPauseRequest A media, or scope for all of them.
@@ -1192,6 +1193,7 @@ type NewTaskRequest struct {
 	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
 	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
 	After                *[]string       `json:"after,omitempty"`
+	Application          *string         `json:"application,omitempty"`
 }
 
 // Order defines model for Order.
@@ -1790,9 +1792,12 @@ type WholeTask struct {
 	ExclusiveMaxSeconds  Count           `json:"exclusive_max_seconds"`
 	FanOutRate           Count           `json:"fan_out_rate"`
 	After                []string        `json:"after,omitempty,omitzero"`
-	Revision             int64           `json:"revision"`
-	NextTicks            []time.Time     `json:"next_ticks"`
-	LastTicks            []Tick          `json:"last_ticks"`
+
+	// Application Who follows the ends of the task's subtasks in the topic of outcomes.
+	Application string      `json:"application,omitempty,omitzero"`
+	Revision    int64       `json:"revision"`
+	NextTicks   []time.Time `json:"next_ticks"`
+	LastTicks   []Tick      `json:"last_ticks"`
 }
 
 // After defines model for After.

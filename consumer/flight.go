@@ -167,6 +167,7 @@ func (f *flight) end(ctx context.Context, result media.Result, err error) {
 		if i, ok := errors.AsType[*interruption](cause); ok {
 			v = i.verdict
 		}
+		v.timedOut = errors.Is(cause, context.DeadlineExceeded)
 	}
 	o := v.outcome(s.Envelope, c.deps.Clock.Now())
 	o.Rows, o.Calls = result.Rows, result.Calls

@@ -9,6 +9,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/base/trace"
 	"adsync/media"
 )
 
@@ -35,6 +36,8 @@ type verdict struct {
 	reason  string        // why it waits
 	class   media.Class
 	text    string // the error
+	// timedOut means that the handler took longer than its task allows.
+	timedOut bool
 	// A subtask that waits for something (waitsFor) is due when that ends. If due is set, it replaces after as the latest
 	// moment.
 	due      time.Time
@@ -104,6 +107,7 @@ func (v verdict) outcome(e task.Envelope, now time.Time) ledger.Outcome {
 	o := ledger.Outcome{
 		Key: e.Key, TaskID: e.TaskID, Delivery: e.Delivery, Attempt: v.attempt,
 		State: v.state, Reason: v.reason, ErrorClass: string(v.class), ErrorText: v.text,
+		TraceID: trace.ID(e.Trace), TimedOut: v.timedOut,
 	}
 	if !v.state.Open() {
 		return o

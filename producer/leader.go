@@ -2,14 +2,17 @@ package producer
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"adsync/base/lease"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/producer/brake"
+	"adsync/producer/notice"
 )
 
 // How often the leader's loops look for work without a wake-up.
@@ -42,6 +45,7 @@ type loops struct {
 	redrives  *redrives      // redrive: dead subtasks are released when their redrive has ended
 	bindings  *bindings      // bindings: bindings of accounts to games are applied
 	edits     *sqlEdits      // edits: edits by SQL are written to audit_log
+	notices   []*notices     // outcomes_0 …: the ends of subtasks are sent to their tasks' applications
 	upkeep    *upkeepLoop    // upkeep: tables, topics, last good rows, counts
 	figures   *figures       // figures: the metrics of the business; nil without a Watcher
 	holes     *holes         // holes: holes of coverage are counted; nil without a Watcher
@@ -93,6 +97,11 @@ func newLoops(p *Producer, l lease.Lease) *loops {
 			passes: named("upkeep"), store: s, lease: l, clock: p.clock, tasks: p.tasks, out: out, tables: tables, metrics: m,
 		},
 	}
+	for slot := range ledger.NoticeSlots {
+		all.notices = append(all.notices, &notices{passes: named("outcomes_" + strconv.Itoa(slot)), sender: notice.Sender{
+			Store: s, Lease: l, Slot: slot, Topic: p.broker.OutcomesTopic(), Write: out.writeOutcomes, Sent: m.outcomes,
+		}})
+	}
 	if p.watcher != nil {
 		// Each has its own pace: a long search for holes must not make the other figures old.
 		all.figures = &figures{
@@ -108,6 +117,9 @@ func (l *loops) list() []loop {
 	list := []loop{
 		l.upkeep, l.bindings, l.edits, l.redrives, l.planning, l.fanOuts, l.due, l.sweeper, l.laneWatch, l.queued, l.orders,
 		l.cancels, l.parked,
+	}
+	for _, n := range l.notices {
+		list = append(list, n)
 	}
 	if l.figures != nil {
 		list = append(list, l.figures, l.holes)

@@ -54,6 +54,8 @@ func (b *fakeBroker) TopicName(media, lane string) string { return "t." + media 
 
 func (b *fakeBroker) GroupName(media, lane string) string { return "g." + media + "." + lane }
 
+func (*fakeBroker) OutcomesTopic() string { return "t.outcomes" }
+
 func (b *fakeBroker) Offsets(_ context.Context, _ string, topics ...string) ([]broker.PartitionOffsets, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,6 +250,7 @@ type term struct {
 	*bindings
 	*sqlEdits
 	*upkeepLoop
+	notices []*notices
 	lease   lease.Lease
 	clock   clock.Clock
 	tasks   *tasklist.Set
@@ -262,7 +265,8 @@ func newTerm(p *Producer, l lease.Lease) *term {
 		planning: all.planning, fanOuts: all.fanOuts, dueWork: all.due, sweeper: all.sweeper, laneWatch: all.laneWatch,
 		queuedRelease: all.queued, stopOrders: all.orders, cancels: all.cancels, parkedRelease: all.parked,
 		redrives: all.redrives, bindings: all.bindings, sqlEdits: all.edits, upkeepLoop: all.upkeep,
-		lease: l, clock: p.clock, tasks: p.tasks, queue: all.fanOuts.queue, brakes: all.fanOuts.brakes, metrics: p.metrics,
+		notices: all.notices, lease: l, clock: p.clock, tasks: p.tasks, queue: all.fanOuts.queue,
+		brakes: all.fanOuts.brakes, metrics: p.metrics,
 	}
 }
 

@@ -20,6 +20,7 @@ type metrics struct {
 	skipped    *prometheus.CounterVec
 	replaced   prometheus.Counter
 	resent     *prometheus.CounterVec
+	outcomes   prometheus.Counter
 	runsOpen   *prometheus.GaugeVec
 	due        *prometheus.GaugeVec
 	dead       *prometheus.GaugeVec
@@ -77,6 +78,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help: "Open subtasks of earlier runs that a newer run of the same task has replaced."}),
 		resent: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_subtasks_resent_total",
 			Help: "Subtasks sent again, by what they waited for."}, []string{"after"}),
+		outcomes: prometheus.NewCounter(prometheus.CounterOpts{Name: "adsync_producer_outcomes_sent_total",
+			Help: "Ends of subtasks sent to the topic of outcomes."}),
 		runsOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_runs_open",
 			Help: "Runs that have not ended, by state; exported by the leader."}, []string{"state"}),
 		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_due_subtasks",
@@ -123,7 +126,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{
 		m.leader, m.tasks, m.badTasks, m.lateness, m.ticks, m.caughtUp, m.givenUp, m.missing, m.orders, m.sent, m.skipped,
 		m.replaced, m.resent, m.runsOpen, m.due, m.dead, m.differing, m.loopErrors, m.stops,
-		m.dueFound, m.orphans, m.swept, m.oldestRun, m.backlog, m.oldest, m.braked, m.fanOut,
+		m.dueFound, m.orphans, m.swept, m.outcomes, m.oldestRun, m.backlog, m.oldest, m.braked, m.fanOut,
 	} {
 		errs = append(errs, r.Register(c))
 	}

@@ -26,6 +26,16 @@ func (o *outbox) ensureTopic(ctx context.Context, media, lane string) error {
 	return o.ready.do(topic, func() error { return o.broker.EnsureTopics(ctx, []broker.Topic{topic}) })
 }
 
+// writeOutcomes writes messages to the topic of outcomes, and creates it if it is missing.
+func (o *outbox) writeOutcomes(ctx context.Context, messages []broker.Message) error {
+	topic := broker.Topic{Name: o.broker.OutcomesTopic()}
+	err := o.ready.do(topic, func() error { return o.broker.EnsureTopics(ctx, []broker.Topic{topic}) })
+	if err == nil {
+		_, err = o.write(ctx, messages)
+	}
+	return err
+}
+
 // write writes messages. After broker.ErrUnknownTopic it checks all topics again before the next write, because they
 // may have been deleted.
 func (o *outbox) write(ctx context.Context, messages []broker.Message) ([]broker.Position, error) {

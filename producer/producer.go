@@ -25,6 +25,7 @@ import (
 	"adsync/base/timer"
 	"adsync/base/trace"
 	"adsync/media"
+	"adsync/producer/notice"
 	"adsync/producer/tasklist"
 )
 
@@ -35,6 +36,7 @@ type Broker interface {
 	Write(ctx context.Context, msgs []broker.Message) ([]broker.Position, error)
 	EnsureTopics(ctx context.Context, topics []broker.Topic) error
 	TopicName(media, lane string) string
+	OutcomesTopic() string
 	GroupName(media, lane string) string
 	// Offsets returns the offsets of the topics' logs and of the group, for every partition, or an error.
 	Offsets(ctx context.Context, group string, topics ...string) ([]broker.PartitionOffsets, error)
@@ -74,6 +76,7 @@ type Store interface {
 	redriveStore
 	bindingStore
 	sqlEditStore
+	notice.Store
 	logTableStore
 	upkeepStore
 }

@@ -15,6 +15,9 @@ func (c Config) GroupName(media, lane string) string {
 	return c.Prefix + "." + media + "." + lane
 }
 
+// OutcomesTopic returns the topic that carries the ends of subtasks to their tasks' applications.
+func (c *Client) OutcomesTopic() string { return c.cfg.Prefix + ".outcomes" }
+
 // TopicName returns the topic that carries a media platform's lane.
 func (c *Client) TopicName(media, lane string) string { return c.cfg.TopicName(media, lane) }
 

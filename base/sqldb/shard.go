@@ -59,6 +59,8 @@ var places = map[string]Place{
 	"task_schedule":       OneServer,
 	"task_good":           OneServer,
 	"assignment":          OneServer,
+	"outcome_seq":         OneServer, // notices: only of tasks with an application
+	"outcome_notice":      OneServer,
 	"redis_reached":       OneServer,
 	"redis_server":        OneServer,
 	"summary_daily":       OneServer, // games, not accounts

@@ -86,7 +86,9 @@ type Settings struct {
 	// Subtasks a second; 0 means as fast as the stores accept them.
 	FanOutRate int      `json:"fan_out_rate"`
 	After      []string `json:"after,omitempty"`
-	Order      *Order   `json:"order,omitempty"` // set for a run ordered by hand
+	// Application is who follows the ends of the task's subtasks in the topic of outcomes; "" means nobody.
+	Application string `json:"application,omitempty"`
+	Order       *Order `json:"order,omitempty"` // set for a run ordered by hand
 }
 
 // Tiers returns the tiers of a valid scope; none means all.

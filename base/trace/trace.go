@@ -139,6 +139,13 @@ func start(ctx context.Context, verb, what string, kind oteltrace.SpanKind) (con
 	return ctx, Span{span}
 }
 
+// ID returns the trace's id of a traceparent; "" if that is empty.
+func ID(traceparent string) string {
+	_, rest, _ := strings.Cut(traceparent, "-") // "00-<trace>-<span>-01"
+	id, _, _ := strings.Cut(rest, "-")
+	return id
+}
+
 // Span is an operation with a duration. The zero Span is not traced.
 type Span struct{ span oteltrace.Span }
 

@@ -39,6 +39,8 @@ func (*memoryBroker) EnsureTopics(context.Context, []broker.Topic) error { retur
 
 func (*memoryBroker) TopicName(media, lane string) string { return media + "." + lane }
 
+func (*memoryBroker) OutcomesTopic() string { return "outcomes" }
+
 func (*memoryBroker) GroupName(media, lane string) string { return media + "." + lane }
 
 func (*memoryBroker) Offsets(context.Context, string, ...string) ([]broker.PartitionOffsets, error) {

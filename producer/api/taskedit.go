@@ -36,6 +36,7 @@ func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 		{r.CatchUp, &row.CatchUp},
 		{r.CatchUpOrder, &row.CatchUpOrder},
 		{r.Concurrency, &row.Concurrency},
+		{r.Application, &row.Application},
 	} {
 		if f.from != nil {
 			*f.into = *f.from
@@ -112,7 +113,7 @@ func (a *taskRoutes) addTask(c *gin.Context, r *client.NewTaskRequest) (any, err
 		RetryMax: r.RetryMax, RetryBaseSeconds: r.RetryBaseSeconds, Overlap: r.Overlap,
 		CatchUp: r.CatchUp, CatchUpWindowSeconds: r.CatchUpWindowSeconds, CatchUpOrder: r.CatchUpOrder,
 		CatchUpSpreadSeconds: r.CatchUpSpreadSeconds, Concurrency: r.Concurrency,
-		ExclusiveMaxSeconds: r.ExclusiveMaxSeconds, FanOutRate: r.FanOutRate, After: r.After,
+		ExclusiveMaxSeconds: r.ExclusiveMaxSeconds, FanOutRate: r.FanOutRate, After: r.After, Application: r.Application,
 	}, &row)
 	ctx := c.Request.Context()
 	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row,

@@ -153,7 +153,7 @@ func describe(t producer.Task, now time.Time) client.Task {
 	j.Overlap, j.Concurrency, j.ExclusiveMaxSeconds = string(t.Overlap), string(t.Concurrency), seconds(t.ExclusiveMax)
 	j.CatchUp, j.CatchUpWindowSeconds = string(t.CatchUp), seconds(t.CatchUpWindow)
 	j.CatchUpOrder, j.CatchUpSpreadSeconds = string(t.CatchUpOrder), seconds(t.CatchUpSpread)
-	j.FanOutRate, j.After, j.Revision = int64(t.FanOutRate), t.After, t.Revision
+	j.FanOutRate, j.After, j.Application, j.Revision = int64(t.FanOutRate), t.After, t.Application, t.Revision
 	if s, err := schedule.Parse(t.Cron, t.Timezone, t.Name); err == nil && t.Enabled {
 		j.NextTicks = s.NextN(now, ticksShown)
 	}

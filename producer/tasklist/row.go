@@ -24,9 +24,11 @@ import (
 const systemMedia = "system"
 
 var (
-	taskName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$`)
-	laneName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	tierWords = []string{"active", "inactive", "invalid"}
+	taskName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$`)
+	// The name of an application may be a part of another system's names, such as a user's.
+	applicationName = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,63}$`)
+	laneName        = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	tierWords       = []string{"active", "inactive", "invalid"}
 )
 
 // Task is a valid row, ready to run.
@@ -120,6 +122,11 @@ func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.L
 		ExclusiveMax:  c.seconds("exclusive_max_seconds", row.ExclusiveMax, 1, 3600),
 		FanOutRate:    c.number("fan_out_rate", row.FanOutRate, 0, fanOutRateMax),
 		After:         c.after(row),
+		Application:   row.Application,
+	}
+	if row.Application != "" && !applicationName.MatchString(row.Application) {
+		c.refuse("application", row.Application,
+			"nothing, or up to 64 lower-case letters, digits, dots, dashes and underscores, a letter first")
 	}
 	c.word("catch_up", row.CatchUp, string(task.CatchUpNone), string(task.CatchUpLatest), string(task.CatchUpAll))
 	c.word("catch_up_order", row.CatchUpOrder, string(task.OldestFirst), string(task.NewestFirst))

@@ -80,7 +80,7 @@ var kafkaScenarios = []scenario{
 		},
 	},
 	{
-		name: "kafka-topics-lost", stallMax: 75 * time.Second,
+		name: "kafka-topics-lost", stallMax: 75 * time.Second, losesTopics: true,
 		doc: "topics are deleted with unread messages, and come back empty: the lost messages are sent " +
 			"again",
 		steps: func(ctx context.Context, t *trial) error {
@@ -109,7 +109,7 @@ var kafkaScenarios = []scenario{
 		},
 	},
 	{
-		name: "kafka-topics-deleted", stallMax: 75 * time.Second,
+		name: "kafka-topics-deleted", stallMax: 75 * time.Second, losesTopics: true,
 		doc: "topics are deleted while all processes run: the topics are made again, and the lost messages are sent " +
 			"again",
 		steps: func(ctx context.Context, t *trial) error {

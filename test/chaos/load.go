@@ -64,7 +64,7 @@ func nightOf(media string) night.Platform {
 	return nights[slices.IndexFunc(nights, func(p night.Platform) bool { return p.Media == media })]
 }
 
-// loadPrefix is the prefix of the names of the load's tasks.
+// loadPrefix is the prefix of the names of the load's tasks, and the name of the application that follows them.
 const loadPrefix = "load."
 
 // putLoad disables the schedules of the default tasks, which are ordered at the end of a scenario, and writes the
@@ -86,9 +86,11 @@ func (d *deployment) putLoad(ctx context.Context) error {
 			params = t.params
 		}
 		err := config.Exec(`INSERT INTO cron_task
-  (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, catch_up)
-VALUES (?, ?, ?, ?, 'Asia/Shanghai', ?, 'all', ?, 20, 30, 1, 'all')`,
-			loadPrefix+t.name, t.media, t.handler, fmt.Sprintf("*/%d * * * * *", t.every), t.lane, params).Error
+  (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, catch_up,
+  application)
+VALUES (?, ?, ?, ?, 'Asia/Shanghai', ?, 'all', ?, 20, 30, 1, 'all', ?)`,
+			loadPrefix+t.name, t.media, t.handler, fmt.Sprintf("*/%d * * * * *", t.every), t.lane, params,
+			loadPrefix).Error
 		if err != nil {
 			return fmt.Errorf("write the task %s: %w", t.name, err)
 		}

@@ -141,9 +141,9 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (bool, error)
 	}
 	began := time.Now()
 	verdicts, err := runAll(ctx, o, dir, stderr)
-	printTable(stdout, verdicts)
+	judge.PrintTable(stdout, verdicts)
 	fmt.Fprintf(stdout, "\nseed %d, %.0f s; histories are in %s\n", o.seed, time.Since(began).Seconds(), o.out)
-	err = errors.Join(err, writeVerdicts(filepath.Join(o.out, "verdicts.json"), verdicts))
+	err = errors.Join(err, judge.WriteVerdicts(filepath.Join(o.out, "verdicts.json"), verdicts))
 	passed := len(verdicts) == len(o.scenarios) && !slices.ContainsFunc(verdicts,
 		func(v judge.Verdict) bool { return v.Verdict != judge.Pass })
 	return passed, err

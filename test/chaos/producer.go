@@ -43,6 +43,19 @@ var producerScenarios = []scenario{
 		},
 	},
 	{
+		name:  "leader-killed-with-outcomes",
+		doc:   "kill -9 of the leader when outcomes are in Kafka and still in the table: their doubles have their numbers",
+		steps: killAt("producer", "producer.notices_sent"),
+	},
+	{
+		name: "leader-paused-with-outcomes",
+		doc: "SIGSTOP of the leader before it sends outcomes for twice its lease, then SIGCONT: the next leader sends " +
+			"them, and the late ones are doubles",
+		steps: func(ctx context.Context, t *trial) error {
+			return pauseAt(ctx, t, "producer", "producer.notices_read", t.between(9*time.Second, 13*time.Second))
+		},
+	},
+	{
 		name: "leader-killed-takeover",
 		doc:  "kill -9 of the leader with the lease as shipped: another leads within 15 s",
 		settings: func(s map[string]any) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"adsync/test/chaos/judge"
 	"adsync/test/chaos/stage"
 	"adsync/test/services/local"
 )
@@ -83,7 +84,7 @@ var redisNodesScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			if err := t.wait(ctx, beforeLoss); err != nil {
+			if err := t.wait(ctx, judge.BeforeLoss); err != nil {
 				return err
 			}
 			if err := errors.Join(replica.Kill(), owner.Kill()); err != nil {
@@ -91,7 +92,7 @@ var redisNodesScenarios = []scenario{
 			}
 			t.strike("nodes lost", 2)
 			t.lose(nil, []string{lastMedia})
-			return errors.Join(t.wait(ctx, backWithin+callsWindow), owner.Start(), replica.Start())
+			return errors.Join(t.wait(ctx, judge.BackWithin+judge.CallsWindow), owner.Start(), replica.Start())
 		},
 		check: checkCallsAreBack,
 	},
@@ -154,7 +155,7 @@ func (t *trial) replaced(
 	ctx context.Context, server *local.Server, do, undo func(*local.Server) error, l loss,
 	await func(ctx context.Context, old *local.Server) (*local.Server, error),
 ) error {
-	if err := t.wait(ctx, beforeLoss); err != nil {
+	if err := t.wait(ctx, judge.BeforeLoss); err != nil {
 		return err
 	}
 	if err := do(server); err != nil {
@@ -170,7 +171,7 @@ func (t *trial) replaced(
 	if err := undo(server); err != nil {
 		return err
 	}
-	return t.wait(ctx, backWithin+callsWindow)
+	return t.wait(ctx, judge.BackWithin+judge.CallsWindow)
 }
 
 func withSentinel(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {

@@ -2,36 +2,33 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
+	"errors"
 	"os"
 	"path/filepath"
 
 	"adsync/test/chaos/judge"
 )
 
-func printTable(out io.Writer, verdicts []judge.Verdict) {
-	fmt.Fprintf(out, "\n%-32s %7s %9s %12s %5s %8s %11s %10s %14s  %s\n",
-		"SCENARIO", "STRUCK", "SUBTASKS", "REDELIVERED", "LOST", "DOUBLED", "WRONG ROWS", "OVERSPENT", "LONGEST STALL",
-		"VERDICT")
-	for _, v := range verdicts {
-		fmt.Fprintf(out, "%-32s %7d %9d %12d %5d %8d %11d %10d %12.1f s  %s\n",
-			v.Scenario, v.Struck, v.Subtasks, v.Redelivered, v.Lost, v.Doubled, v.WrongRows, v.Overspent, v.LongestStall,
-			v.Verdict)
+// writeDown writes the verdict and its problems to the history's folder.
+func (t *trial) writeDown(v judge.Verdict) error {
+	for n, p := range v.Problems {
+		if n == problemsShown {
+			t.log("and %d more", len(v.Problems)-n)
+			break
+		}
+		t.log("%s: %s", p.Kind, p.Text)
 	}
+	for _, text := range t.unproved {
+		t.log("void: %s", text)
+	}
+	t.log("verdict %s", v.Verdict)
+	return errors.Join(t.writeJSON("verdict.json", v), t.writeJSON("problems.json", v.Problems))
 }
 
-func writeVerdicts(path string, verdicts []judge.Verdict) error {
-	if verdicts == nil {
-		verdicts = []judge.Verdict{}
-	}
-	text, err := json.MarshalIndent(verdicts, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
-}
+// problemsShown is how many problems are printed; all are in problems.json.
+const problemsShown = 12
 
+// writeJSON writes a value to a file of the scenario's folder.
 func (t *trial) writeJSON(name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -26,6 +26,8 @@ type scenario struct {
 	mayFail bool
 	// mayEnd means that people end work: cancelled, superseded, expired.
 	mayEnd bool
+	// losesTopics means that what is in Kafka is lost: nothing can be said of outcomes.
+	losesTopics bool
 	// extra is how much longer than other scenarios it may take.
 	extra time.Duration
 	// sampleEvery is how often the tables are read, SampleInterval if it is 0; speed is that of the world's clock,

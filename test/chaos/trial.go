@@ -179,6 +179,9 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err := samples.Sample(ctx, true); err != nil {
 		return judge.Verdict{}, fmt.Errorf("last sample: %w", err)
 	}
+	if err := t.follow(ctx, &facts); err != nil {
+		return judge.Verdict{}, fmt.Errorf("follow outcomes: %w", err)
+	}
 	if t.scenario.check != nil {
 		if err := t.scenario.check(ctx, t); err != nil {
 			t.tell(judge.Harmed, "the check failed: %v", err)
@@ -479,22 +482,3 @@ func (t *trial) judge(samples *stage.Sampler, asking *stage.Probe, f judge.Facts
 	})
 	return v, t.writeJSON("figures.json", figures)
 }
-
-// writeDown writes the verdict and its problems to the history's folder.
-func (t *trial) writeDown(v judge.Verdict) error {
-	for n, p := range v.Problems {
-		if n == problemsShown {
-			t.log("and %d more", len(v.Problems)-n)
-			break
-		}
-		t.log("%s: %s", p.Kind, p.Text)
-	}
-	for _, text := range t.unproved {
-		t.log("void: %s", text)
-	}
-	t.log("verdict %s", v.Verdict)
-	return errors.Join(t.writeJSON("verdict.json", v), t.writeJSON("problems.json", v.Problems))
-}
-
-// problemsShown is how many problems are printed; all are in problems.json.
-const problemsShown = 12

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"adsync/client/outcomes"
 	"adsync/simulator"
 )
 
@@ -88,7 +90,8 @@ func (r *receiver) names(list []span) []string {
 	return names
 }
 
-// A subtask is followed from the producer through Kafka to the consumer's calls and its write.
+// A subtask is followed from the producer through Kafka to the consumer's calls and its write, and its end to the
+// task's application.
 func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -99,14 +102,18 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 	var account string
 	bound := "SELECT external_id FROM media_account WHERE media = ? AND bound = 1 AND parked = '' ORDER BY id LIMIT 1"
 	require.NoError(t, d.store.Config.Writer(t.Context()).Raw(bound, onePlatform).Row().Scan(&account))
-	d.requireSucceeded(t,
-		d.await(t, []int64{d.order(t, onePlatform+".report_daily.account", map[string]any{"accounts": []string{account}})}))
+	d.setApplication(t, onePlatform+".report_daily.account", "shop")
+	runs := d.await(t,
+		[]int64{d.order(t, onePlatform+".report_daily.account", map[string]any{"accounts": []string{account}})})
+	d.requireSucceeded(t, runs)
+	ends := d.follow(t, "shop", int(runs[0].Succeeded))
 	d.stop(t) // The process sends its remaining spans when it stops.
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	producer, consumer := d.roles[0], d.roles[len(d.roles)-1]
 	var followed int
+	var traces []string
 	for _, sent := range r.spans {
 		if sent.Name != "send "+onePlatform+".report_daily" {
 			continue
@@ -130,8 +137,16 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 		}, "the call is among %v", within)
 		require.Contains(t, within, "write "+onePlatform+"_report_daily")
 		followed++
+		traces = append(traces, hex.EncodeToString(sent.TraceId))
 	}
 	require.Positive(t, followed, r.names(r.spans))
+	require.Len(t, ends, followed)
+	for i, o := range ends {
+		require.Equal(t, int64(i+1), o.Seq)
+		require.Equal(t, account, o.Account)
+		require.Equal(t, outcomes.Succeeded, o.State)
+		require.Contains(t, traces, o.TraceID)
+	}
 
 	for _, s := range r.spans {
 		for key, value := range texts(s.Attributes) {

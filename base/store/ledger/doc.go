@@ -1,11 +1,11 @@
 // Package ledger stores the work that is planned and its outcomes, in the data database: tick and tick_answer,
 // manual_order, run, the days of the log (task_log_YYYYMMDD), subtask_due, subtask_dead (written here; read and
-// redriven by package dead), stop_order, assignment, redis_reached and redis_server.
+// redriven by package dead), outcome_seq, outcome_notice, stop_order, assignment, redis_reached and redis_server.
 //
 // Transactions. The leader's writes are guarded by its row (package leader). A batch of outcomes is one transaction,
 // by consumers or by the leader. Every transaction takes its locks in one order: the leader's row, subtasks by key,
-// the rows of subtask_due and subtask_dead, then runs by id. The run's row comes last because every consumer needs
-// it.
+// the rows of subtask_due and subtask_dead, subjects of notices by key, then runs by id. The run's row comes last
+// because every consumer needs it.
 //
 // Promises. A tick has one run. A run's subtasks have the keys that its fan-out chooses, however often the fan-out is
 // repeated. An outcome changes a row only while the row is open and holds the outcome's delivery. Each change is

@@ -51,6 +51,8 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 			require.Equal(t, [2]int64{1, 1}, [2]int64{run.Succeeded, run.Failed})
 			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_dead"))
 			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_due"))
+			require.Equal(t, 2, storetest.Int(t, f.s, "SELECT COUNT(*) FROM outcome_notice WHERE seq = 1"))
+			require.Equal(t, 2, storetest.Int(t, f.s, "SELECT COUNT(*) FROM outcome_notice"))
 			require.Equal(t, 3, storetest.Int(t, f.s, "SELECT api_calls FROM "+ledger.LogTable(f.run.ID)+
 				" WHERE run_id = ? AND account_id = 1", f.run.ID))
 		}},
@@ -126,6 +128,8 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 				s, l, run, _ := waiting(t, 3)
 				older := storetest.SomeRun(run.ID-1, storetest.Moment)
 				require.NoError(t, s.AddRuns(t.Context(), l, []ledger.Run{older}))
+				require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET application = 'shop' WHERE id = ?",
+					run.ID).Error)
 				f := fixture{s: s, l: l, run: run, older: older}
 				c := sqldbtest.CutWrites(s.Data)
 				c.Set(plan...)

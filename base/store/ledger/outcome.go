@@ -43,6 +43,9 @@ type Outcome struct {
 	EndedAt    time.Time
 	Rows       int // rows written by this try
 	Calls      int // API calls spent by this try; the row adds them up
+	// For the notice to the task's application, if it has one.
+	TraceID  string // empty if the delivery is not traced
+	TimedOut bool   // this try took longer than the task allows
 }
 
 // ErrorTextMax is how many characters of an error's text a subtask's row keeps.
@@ -55,7 +58,8 @@ const ErrorTextMax = 1024
 // outcomes that changed nothing, because their row is newer, has ended, or is gone with its day's table. The order of
 // outcomes does not matter; of two for the same delivery one counts.
 //
-// A subtask that was queued behind one that ends here becomes due in the same transaction.
+// A subtask that was queued behind one that ends here becomes due in the same transaction, which also writes the
+// notices to the tasks' applications.
 //
 // After an error the result is not known: the transaction may have been committed. The same outcomes may be applied
 // again in either case: those that changed their rows already are stale.
@@ -89,13 +93,20 @@ func (s Outcomes) applyOutcomes(ctx context.Context, outcomes []Outcome,
 		if err := changeDue(s.Databases, tx, done); err != nil {
 			return err
 		}
-		if err := releaseQueued(s.Databases, tx, done.outcomes); err != nil {
+		notes, err := runNotes(tx, done.outcomes)
+		if err != nil {
+			return err
+		}
+		if err := releaseQueued(s.Databases, tx, done.outcomes, notes); err != nil {
 			return err
 		}
 		if err := s.insertDead(tx, done.outcomes); err != nil {
 			return err
 		}
 		if err := insertFailures(s.Databases, tx, done.outcomes); err != nil {
+			return err
+		}
+		if err := s.insertNotices(tx, done.outcomes, notes); err != nil {
 			return err
 		}
 		return s.countOutcomes(tx, done.outcomes)

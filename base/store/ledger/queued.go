@@ -212,20 +212,11 @@ type queuedKey struct {
 
 // releaseQueued makes due the subtasks that are queued behind those that have ended. It first reads their keys and
 // then changes them by key, in the common order of locks.
-func releaseQueued(s *sqldb.Databases, tx *gorm.DB, changed []Outcome) error {
-	var runs []int64
-	for _, o := range changed { // by run
-		if !o.State.Open() && (len(runs) == 0 || o.RunID != runs[len(runs)-1]) {
-			runs = append(runs, o.RunID)
-		}
-	}
-	if any, err := (Queue{Databases: s}).anyQueued(tx, runs); err != nil || !any {
-		return err
-	}
+func releaseQueued(s *sqldb.Databases, tx *gorm.DB, changed []Outcome, notes map[int64]runNote) error {
 	var ended [][]any
 	now := time.Time{}
 	for _, o := range changed {
-		if !o.State.Open() {
+		if !o.State.Open() && notes[o.RunID].queuedBehind {
 			ended = append(ended, []any{QueuedBehind(o.RunID), o.AccountID, o.Part})
 			now = clock.Later(now, o.EndedAt)
 		}
@@ -246,18 +237,6 @@ func releaseQueued(s *sqldb.Databases, tx *gorm.DB, changed []Outcome) error {
 		}
 	}
 	return Queue{Databases: s}.makeDue(tx, queued, now)
-}
-
-// anyQueued reports whether any subtask may be queued behind the runs: nearly always none is.
-func (s Queue) anyQueued(tx *gorm.DB, runs []int64) (bool, error) {
-	if len(runs) == 0 {
-		return false, nil
-	}
-	any, err := sqldb.Exists(tx, "SELECT 1 FROM run WHERE id IN ? AND queued_behind = 1 LIMIT 1", runs)
-	if err != nil {
-		return false, fmt.Errorf("look for what is queued behind %s: %w", plural.Count(len(runs), "run", "runs"), err)
-	}
-	return any, nil
 }
 
 var queuedIndex = []string{"waits_for", "account_id", "part"}

@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,25 @@ func (s Accounts) Account(ctx context.Context, id int64) (Account, error) {
 		return Account{}, fmt.Errorf("read account %d: %w", id, err)
 	}
 	return a, nil
+}
+
+// ExternalIDs returns the platforms' ids of accounts by our ids. Accounts that do not exist are left out.
+func (s Accounts) ExternalIDs(ctx context.Context, accountIDs []int64) (map[int64]string, error) {
+	all := make(map[int64]string, len(accountIDs))
+	for some := range slices.Chunk(accountIDs, accountBatch) {
+		query := s.Config.Writer(ctx).Raw("SELECT id, external_id FROM media_account WHERE id IN ?", some)
+		err := sqldb.EachRow(query, func(rows *sql.Rows) error {
+			var id int64
+			var external string
+			err := rows.Scan(&id, &external)
+			all[id] = external
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the platforms' ids of %s: %w", plural.Count(len(some), "account", "accounts"), err)
+		}
+	}
+	return all, nil
 }
 
 // accountBatch is how many accounts one statement looks up or inserts.

@@ -37,6 +37,7 @@ type TaskRow struct {
 	ExclusiveMax  string `gorm:"column:exclusive_max_seconds"`
 	FanOutRate    string
 	After         string `gorm:"column:after_tasks"`
+	Application   string
 	Enabled       string // "0" or "1"
 	Revision      string
 }
@@ -49,7 +50,7 @@ var taskColumns = []string{
 	"name", "media", "handler", "cron", "timezone", "lane", "scope", "params", "timeout_seconds", "ttl_seconds",
 	"retry_max", "retry_base_seconds", "overlap", "catch_up", "catch_up_window_seconds",
 	"catch_up_order", "catch_up_spread_seconds", "concurrency", "exclusive_max_seconds", "fan_out_rate", "after_tasks",
-	"enabled", "revision",
+	"application", "enabled", "revision",
 }
 
 // TaskRows returns all rows of cron_task by id, as the writer holds them.

@@ -76,6 +76,7 @@ var taskFields = []struct {
 	{"concurrency", "parallel, serial or exclusive", "text"},
 	{"exclusive-max-seconds", "how long an exclusive subtask may block others", "number"},
 	{"fan-out-rate", "subtasks a second; 0 for no limit", "number"},
+	{"application", "who follows its outcomes in Kafka; empty for nobody", "text"},
 	{"after", "the tasks after which it runs, instead of a cron, such as a.task,another.task", "list"},
 }
 

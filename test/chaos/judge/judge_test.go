@@ -92,7 +92,9 @@ func healthy() *story {
 		facts: Facts{
 			Tasks:    []Task{{ID: 7, Name: "now", Media: "m", Every: 10 * time.Second, Since: at(5)}},
 			Accounts: map[string][]int64{"m": {1, 2}}, Orders: []Order{{RunID: 300, Accounts: []int64{2}}},
-			Until: at(25), Struck: 1, StallMax: 10 * time.Second,
+			Until: at(25), Struck: 1, StallMax: 10 * time.Second, Followed: []int64{100, 200},
+			Outcomes: []Outcome{{"7/1", 1, 100, "today", "succeeded"}, {"7/2", 1, 100, "today", "succeeded"},
+				{"7/1", 2, 200, "today", "succeeded"}, {"7/2", 2, 200, "today", "succeeded"}},
 		},
 	}
 	// The cursor and the total of an ended run do not change.
@@ -232,6 +234,21 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 			s.facts.WrongRows, s.facts.Examples = 1,
 				[]string{"cost is 1, the truth is 2"}
 		}, Wrong, "the truth is 2"},
+		{"an outcome that is missing", func(s *story) { s.facts.Outcomes = s.facts.Outcomes[:2] }, Lost,
+			"no outcome says that subtask 200/1"},
+		{"an outcome that comes too late", func(s *story) {
+			s.facts.Outcomes[0], s.facts.Outcomes[2] = s.facts.Outcomes[2], s.facts.Outcomes[0]
+		}, Lost, "the outcome 2 of 7/1 came after 0"},
+		{"a subtask that ends twice", func(s *story) {
+			again := s.facts.Outcomes[2]
+			again.Seq = 3
+			s.facts.Outcomes = append(s.facts.Outcomes, again)
+		}, Doubled, "2 outcomes say that subtask 200/1"},
+		{"an outcome with another state", func(s *story) { s.facts.Outcomes[1].State = "timeout" }, Wrong,
+			"is timeout, and its row is succeeded"},
+		{"an outcome of no subtask", func(s *story) {
+			s.facts.Outcomes = append(s.facts.Outcomes, Outcome{Key: "7/9", Seq: 1, RunID: 100, Part: "today", State: "failed"})
+		}, Wrong, "which has no such end"},
 		{"calls over a limit", func(s *story) { s.facts.Overspent = 3 }, Overrun, "3 calls were refused"},
 		{"a stall", func(s *story) { s.facts.StallMax = time.Second }, Harmed, "nothing was done for 6.0 s"},
 	}
@@ -262,6 +279,7 @@ func TestJudge_ExcusesWhatOverlaps(t *testing.T) {
 	for i := 4; i <= last; i++ {
 		s.row(i, 100, 2).Ended = at(21)
 	}
+	s.facts.Followed, s.facts.Outcomes = nil, nil
 	require.Empty(t, s.judge().Problems)
 }
 

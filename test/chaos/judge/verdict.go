@@ -24,6 +24,10 @@ type Facts struct {
 	// WrongRows is the number of result rows that differ from the truth. Examples describe some of them.
 	WrongRows int64
 	Examples  []string
+	// Followed are the runs whose subtasks' ends an application follows, and Outcomes is what it received, in order. Both
+	// are empty if nothing can be said of them.
+	Followed []int64
+	Outcomes []Outcome `json:"-"`
 	// Overspent is the number of calls that the platforms refused because of a limit.
 	Overspent int64
 	Struck    int
@@ -84,6 +88,7 @@ func (w *Watch) Judge(f Facts) Verdict {
 	w.judgeScopes(f)
 	w.judgeEpochs()
 	w.judgeEnds(f)
+	w.judgeOutcomes(f)
 	for _, text := range f.Examples {
 		w.Tell(Wrong, "%s", text)
 	}

@@ -76,6 +76,16 @@ var All = []Mutant{
 		Scenarios: []string{"leader-paused", "leader-paused-in-transaction"},
 	},
 	{
+		Name: "notice-deleted-first", Breaks: "a notice is deleted before it is in Kafka",
+		Edits: []patch.Edit{{
+			File: "producer/notice/notice.go",
+			Find: "	failpoint.Hit(\"producer.notices_read\")\n",
+			Replace: "	if err := n.Store.DeleteNotices(ctx, notices); err != nil {\n		return err\n	}\n" +
+				"	failpoint.Hit(\"producer.notices_read\")\n",
+		}},
+		Scenarios: []string{"leader-paused-with-outcomes"},
+	},
+	{
 		Name: "no-delivery-fence", Breaks: "an outcome of an older delivery is taken",
 		Edits: []patch.Edit{{
 			File:    "base/store/ledger/outcome.go",

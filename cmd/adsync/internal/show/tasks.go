@@ -105,6 +105,9 @@ func taskSettings(t table.Table, k *client.Task) {
 	if k.FanOutRate > 0 {
 		t.Pairs("fan-out", plural.Count(k.FanOutRate, "subtask", "subtasks")+" a second")
 	}
+	if k.Application != "" {
+		t.Pairs("application", k.Application)
+	}
 	t.Pairs("revision", k.Revision)
 }
 

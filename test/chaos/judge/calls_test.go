@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"maps"
@@ -39,7 +39,7 @@ func TestBackAfter_IsWhenTheRateIsAsBefore(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			after, ok := backAfter(tt.calls, at)
+			after, ok := BackAfter(tt.calls, at)
 			require.Equal(t, tt.ok, ok)
 			require.Equal(t, tt.after, after)
 		})
@@ -49,7 +49,7 @@ func TestBackAfter_IsWhenTheRateIsAsBefore(t *testing.T) {
 func TestLeastShare_IsOfTheRateBefore(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(100, 0)
-	require.InDelta(t, 1, leastShare(played(nil), at), 0.001)
-	require.InDelta(t, 0.5, leastShare(played(between(105, 108, 0)), at), 0.001)
-	require.Zero(t, leastShare(played(between(105, 115, 0)), at))
+	require.InDelta(t, 1, LeastShare(played(nil), at), 0.001)
+	require.InDelta(t, 0.5, LeastShare(played(between(105, 108, 0)), at), 0.001)
+	require.Zero(t, LeastShare(played(between(105, 115, 0)), at))
 }

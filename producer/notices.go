@@ -1,0 +1,22 @@
+package producer
+
+import (
+	"context"
+	"time"
+
+	"adsync/producer/notice"
+)
+
+// noticeInterval is how often a slot of notices is read.
+const noticeInterval = time.Second
+
+// notices is the loop that sends the notices of one slot.
+type notices struct {
+	passes passes
+	sender notice.Sender
+}
+
+// Run sends notices until ctx ends.
+func (n *notices) Run(ctx context.Context) error {
+	return n.passes.run(ctx, n.sender.SendAll, every(noticeInterval))
+}
