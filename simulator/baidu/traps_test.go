@@ -19,7 +19,7 @@ var unmet = []trap.ID{trap.BeyondPages, trap.RowsOverCap, trap.OddDay}
 
 func TestTraps_AllStrike(t *testing.T) {
 	t.Parallel()
-	simtest.Traps(t, baidu.New(), unmet, func(t *testing.T, x *simtest.Sim, id trap.ID) {
+	simtest.Traps(t, baidu.New, unmet, func(t *testing.T, x *simtest.Sim, id trap.ID) {
 		t.Helper()
 		s := &sim{x, t}
 		a, b := s.Account(0), s.Account(3)

@@ -205,7 +205,7 @@ var unmet = []trap.ID{trap.BeyondPages, trap.RowsOverCap, trap.ForbiddenID, trap
 
 func TestTraps_AllStrike(t *testing.T) {
 	t.Parallel()
-	simtest.Traps(t, bilibili.New(), unmet, func(t *testing.T, x *simtest.Sim, id trap.ID) {
+	simtest.Traps(t, bilibili.New, unmet, func(t *testing.T, x *simtest.Sim, id trap.ID) {
 		t.Helper()
 		s := &sim{x, t}
 		a := s.Account(0)

@@ -17,8 +17,10 @@ import (
 )
 
 // Traps requires that the calls of a platform's client meet each trap that is not in unmet. Each trap has its own world
-// with 40 accounts, whose clock runs: traps that only time ends are off while it is frozen.
-func Traps(t *testing.T, p platform.Platform, unmet []trap.ID, calls func(t *testing.T, s *Sim, id trap.ID)) {
+// with 40 accounts, whose clock runs: traps that only time ends are off while it is frozen. newPlatform makes the
+// platform of each world, whose asynchronous reports it holds.
+func Traps(t *testing.T, newPlatform func() platform.Platform, unmet []trap.ID,
+	calls func(t *testing.T, s *Sim, id trap.ID)) {
 	t.Helper()
 	for i, x := range trap.Catalogue {
 		id := trap.ID(i)
@@ -31,7 +33,7 @@ func Traps(t *testing.T, p platform.Platform, unmet []trap.ID, calls func(t *tes
 			if id == trap.DayEnded {
 				now = time.Date(2026, 11, 16, 0, 5, 0, 0, world.Zone)
 			}
-			s := New(t, p, 40)
+			s := New(t, newPlatform(), 40)
 			s.Order("clock", Fields{"now": now, "speed": 1, "frozen": false})
 			s.Order("traps", Fields{"name": x.Name, "on": true})
 			calls(t, s, id)

@@ -439,7 +439,7 @@ var unmet = []trap.ID{trap.BeyondPages, trap.RowsOverCap, trap.TokenEnded, trap.
 
 func TestTraps_AllStrike(t *testing.T) {
 	t.Parallel()
-	simtest.Traps(t, tiktok.New(), unmet, func(t *testing.T, x *simtest.Sim, _ trap.ID) {
+	simtest.Traps(t, tiktok.New, unmet, func(t *testing.T, x *simtest.Sim, _ trap.ID) {
 		t.Helper()
 		s := &sim{x, t}
 		a := s.Account(0)
