@@ -2,5 +2,7 @@
 //
 // "make generate" makes the types and calls of client.gen.go from docs/openapi.yaml, which describes each. A call that
 // the producer refuses returns its *Problem. A call that cannot be answered now returns an *AwayError.
+// BackUpDead writes dead subtasks to a file before they are dropped. Package client/outcomes follows the ends of
+// subtasks.
 // The command client/example is a program that uses the package.
 package client

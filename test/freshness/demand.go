@@ -234,23 +234,38 @@ func (d *deployment) order(ctx context.Context, tasks []settings.TaskRow) error 
 	})
 }
 
-// limit sets the platforms' limits, and adsync's to the same, to a multiple of the demand of the busiest app.
-// Endpoints that the tasks do not call, and limits of accounts, are as shipped again.
-func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, margin float64) ([]Limit, error) {
-	busiest := map[[2]string]float64{}
+// busiestApps returns the demand of the busiest app for each platform's endpoints, and for all endpoints of a platform.
+func busiestApps(demand map[endpoint]float64) (ofEndpoint map[[2]string]float64, ofPlatform map[string]float64) {
+	ofEndpoint, ofPlatform = map[[2]string]float64{}, map[string]float64{}
+	ofApp := map[[2]string]float64{}
 	for e, calls := range demand {
-		if e.app != "" && calls > 0 {
-			key := [2]string{e.media, e.name}
-			busiest[key] = max(busiest[key], calls)
+		if e.app == "" || calls <= 0 {
+			continue
 		}
+		key, app := [2]string{e.media, e.name}, [2]string{e.media, e.app}
+		ofEndpoint[key] = max(ofEndpoint[key], calls)
+		ofApp[app] += calls
+		ofPlatform[e.media] = max(ofPlatform[e.media], ofApp[app])
 	}
+	return ofEndpoint, ofPlatform
+}
+
+// limit sets the platforms' limits, and adsync's to the same, to a multiple of the demand of the busiest app.
+// Endpoints that the tasks do not call, and limits of accounts, are as shipped again. So are the limits that all
+// endpoints of an app share, unless they are below that multiple of its whole demand.
+func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, margin float64) ([]Limit, error) {
+	busiest, whole := busiestApps(demand)
 	world, err := d.worldLimits(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rules := world.Rules
 	for i := range rules {
-		rules[i].Limit /= generous
+		r := &rules[i]
+		r.Limit /= generous
+		if r.Endpoint == "*" && r.Scope == limit.ScopeApp && slices.Contains(world.Shared, r.Media) {
+			r.Limit = max(r.Limit, int(math.Ceil(whole[r.Media]*margin*float64(r.Seconds)/limitPeriod.Seconds())))
+		}
 	}
 	var limits []Limit
 	for key, calls := range busiest {
