@@ -106,7 +106,8 @@ func TestTicks_AreReadFromTheRow(t *testing.T) {
 func TestBusiestApps_AreOfEachEndpointAndOfAll(t *testing.T) {
 	t.Parallel()
 	ofEndpoint, ofPlatform := busiestApps(map[endpoint]float64{
-		{"m", "1", "reports"}: 8, {"m", "1", "lists"}: 2, {"m", "2", "reports"}: 9, {"m", "", "files"}: 50, {"n", "3", "lists"}: 0,
+		{"m", "1", "reports"}: 8, {"m", "1", "lists"}: 2, {"m", "2", "reports"}: 9, {"m", "", "files"}: 50,
+		{"n", "3", "lists"}: 0,
 	})
 	require.Equal(t, map[[2]string]float64{{"m", "reports"}: 9, {"m", "lists"}: 2}, ofEndpoint)
 	require.Equal(t, map[string]float64{"m": 10}, ofPlatform)
