@@ -101,6 +101,8 @@ func TestReadTask_Refuses(t *testing.T) {
 			"parallel, serial, exclusive"},
 		{"an unknown order of catching up", func(r *settings.TaskRow) { r.CatchUpOrder = "random" }, "catch_up_order",
 			"oldest_first, newest_first"},
+		{"an application with a blank", func(r *settings.TaskRow) { r.Application = "my shop" }, "application",
+			"lower-case letters"},
 		{"an exclusive without end", func(r *settings.TaskRow) { r.ExclusiveMax = "0" }, "exclusive_max_seconds",
 			"1 to 3600"},
 		{"neither a cron nor predecessors", func(r *settings.TaskRow) { r.Cron = "" }, "cron", "five fields"},
