@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -131,9 +132,11 @@ func TestFollow_LeavesOutMessagesThatAreNoOutcomes(t *testing.T) {
 	}
 	p.write("7/1", 1)
 	require.Equal(t, []string{"7/1 1"}, p.follow(1))
-	require.Len(t, p.problems, 2)
-	require.ErrorContains(t, p.problems[0], "message 0 of partition")
-	require.ErrorContains(t, p.problems[1], "it has no seq")
+	// Brokers that are not ready yet are a problem too.
+	left := slices.DeleteFunc(p.problems, func(err error) bool { return !strings.Contains(err.Error(), "is no outcome") })
+	require.Len(t, left, 2)
+	require.ErrorContains(t, left[0], "message 0 of partition")
+	require.ErrorContains(t, left[1], "it has no seq")
 	require.ErrorContains(t, Follow(t.Context(), Config{Group: "g"}, nil), "Brokers")
 }
 
