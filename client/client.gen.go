@@ -830,6 +830,34 @@ type HolesTask struct {
 // ID defines model for ID.
 type ID = string
 
+// Kind defines model for Kind.
+type Kind struct {
+	// Name The handler that tasks name.
+	Name string `json:"name"`
+
+	// Target What a run of its tasks has subtasks for.
+	Target string     `json:"target"`
+	Tasks  []KindTask `json:"tasks"`
+
+	// ServedBy The live consumers that do it for at least one of these tasks, by id.
+	ServedBy []string `json:"served_by"`
+}
+
+// KindList defines model for KindList.
+type KindList struct {
+	Kinds []Kind `json:"kinds"`
+}
+
+// KindTask defines model for KindTask.
+type KindTask struct {
+	Name  string `json:"name"`
+	Media string `json:"media"`
+	Lane  string `json:"lane"`
+
+	// ServedBy Empty if its work waits for a consumer.
+	ServedBy []string `json:"served_by"`
+}
+
 // Lane A 0 in backlog_max, late_seconds and importance means the default; in_force has it.
 type Lane struct {
 	// Media A platform's name, or * for every platform that has no lane of this name itself.
@@ -838,6 +866,9 @@ type Lane struct {
 
 	// PoolSize How many subtasks one consumer does at a time. 0 closes the lane.
 	PoolSize int64 `json:"pool_size"`
+
+	// WorkersMax How many all consumers do at a time together; 0 = no limit.
+	WorkersMax int64 `json:"workers_max"`
 
 	// Partitions Of the topic; 0 = as the broker's configuration says.
 	Partitions int64 `json:"partitions"`
@@ -877,6 +908,7 @@ type LaneName = string
 // LaneRequest What is left out stays; of a new lane it is 0.
 type LaneRequest struct {
 	PoolSize    *int64 `json:"pool_size,omitempty"`
+	WorkersMax  *int64 `json:"workers_max,omitempty"`
 	Partitions  *int64 `json:"partitions,omitempty"`
 	BacklogMax  *int64 `json:"backlog_max,omitempty"`
 	LateSeconds *int64 `json:"late_seconds,omitempty"`
@@ -2067,6 +2099,12 @@ type GetGameParams struct {
 	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
+// ListKindsParams defines parameters for ListKinds.
+type ListKindsParams struct {
+	// Unserved Whether to leave out kinds, and tasks, that a live consumer does.
+	Unserved bool `form:"unserved,omitempty" json:"unserved,omitempty,omitzero"`
+}
+
 // ListLimitsParams defines parameters for ListLimits.
 type ListLimitsParams struct {
 	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
@@ -2307,6 +2345,11 @@ func (c *Client) ListGames(ctx context.Context) (GameList, error) {
 // GetGame: A game, and the accounts that belong to it on any day.
 func (c *Client) GetGame(ctx context.Context, code string, params GetGameParams) (GameDetail, error) {
 	return call[GameDetail](ctx, c, "GET", at("/api/v1/games/{code}", code), params, nil)
+}
+
+// ListKinds: The kinds of work, with the enabled tasks of each and the live consumers that do them.
+func (c *Client) ListKinds(ctx context.Context, params ListKindsParams) (KindList, error) {
+	return call[KindList](ctx, c, "GET", at("/api/v1/kinds"), params, nil)
 }
 
 // ListLanes: The lanes, with the tasks that travel on each.

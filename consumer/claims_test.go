@@ -3,6 +3,8 @@ package consumer
 import (
 	"context"
 	"errors"
+	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,15 +17,20 @@ import (
 	"adsync/base/redis/redistest"
 )
 
-// lossy is a hook that passes requests to Redis and, if lose is set, drops the answers.
+// lossy is a hook that passes requests to Redis and, if lose is set, drops the answers. While cut, it passes none.
 type lossy struct {
 	lose func() error // nil loses nothing
+	cut  atomic.Bool
 }
 
 func (l *lossy) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
 func (l *lossy) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if l.cut.Load() {
+			cmd.SetErr(io.ErrClosedPipe)
+			return io.ErrClosedPipe
+		}
 		err := next(ctx, cmd)
 		if l.lose == nil || err != nil {
 			return err

@@ -90,7 +90,7 @@ type Consumer struct {
 	stopped  bool
 	stop     context.CancelFunc
 	reloader sync.WaitGroup
-	sizes    map[laneName]int // the last good size of each lane row; for reload alone
+	good     map[laneName]settings.Lane // the last good state of each lane row; for reload alone
 
 	mu      sync.Mutex // guards what is below
 	pools   map[laneName]*pool
@@ -106,7 +106,7 @@ func New(cfg Config, deps Deps) (*Consumer, error) {
 	}
 	c := &Consumer{
 		cfg: cfg, deps: deps, log: deps.Logger, kafka: client{deps.Broker},
-		recent: newRecent(recentMax), jitter: rand.Float64, pools: map[laneName]*pool{}, sizes: map[laneName]int{},
+		recent: newRecent(recentMax), jitter: rand.Float64, pools: map[laneName]*pool{}, good: map[laneName]settings.Lane{},
 	}
 	c.causes = telemetry.NewCauseLog(c.log)
 	c.serialKeys = newSerialKeys()

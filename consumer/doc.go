@@ -9,8 +9,9 @@
 //	outcomes.go  outcomes are written in batches; only then is the message's offset finished
 //
 // Some subtasks wait before they get a slot. Serial subtasks wait for their key (serial.go), exclusive ones until they
-// are alone in their lane (floor.go); claims in Redis extend both to all processes (claims.go). Messages of a partition
-// in which a message ends the process run one by one (careful.go).
+// are alone in their lane (floor.go); claims in Redis extend both to all processes (claims.go). A lane may also have a
+// limit over the slots of all processes (workerslimit.go). Messages of a partition in which a message ends the process
+// run one by one (careful.go).
 //
 // lanes.go opens and closes the pools by the table lane; pool.go is one pool.
 //

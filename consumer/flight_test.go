@@ -217,7 +217,7 @@ func TestFlight_LendsItsSlotOnceHoweverManyCallsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &pool{slots: newSlots(1, func(int) {})}
-		require.NoError(t, p.slots.acquire(t.Context()))
+		require.NoError(t, p.slots.acquire(t.Context(), 0))
 		f := &flight{p: p, begun: func() {}}
 		first, second, quick := f.wait(), f.wait(), f.wait()
 		quick()

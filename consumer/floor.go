@@ -29,8 +29,8 @@ func newFloor(s *slots, c *claims, lane laneName) *floor {
 
 // enter waits until nothing else of the lane runs, and takes a slot. Others wait from the moment of the claim, for at
 // most limit. After that they continue, and the caller runs as one of many. If ctx ends first, the caller holds neither
-// claim nor slot. Leave ends the claim, release returns the slot.
-func (f *floor) enter(ctx context.Context, limit time.Duration) (leave, release func(), err error) {
+// claim nor slot. Leave ends the claim, release returns the slot. The partition is that of the caller's message.
+func (f *floor) enter(ctx context.Context, partition int, limit time.Duration) (leave, release func(), err error) {
 	if limit <= 0 {
 		limit = exclusiveMaxDefault
 	}
@@ -69,7 +69,7 @@ func (f *floor) enter(ctx context.Context, limit time.Duration) (leave, release 
 	select {
 	case <-f.slots.whenIdle():
 	case <-over:
-		return leave, f.slots.release, f.slots.acquire(ctx)
+		return leave, f.slots.release, f.slots.acquire(ctx, partition)
 	case <-ctx.Done():
 		leave()
 		return nil, nil, context.Cause(ctx)
@@ -80,7 +80,7 @@ func (f *floor) enter(ctx context.Context, limit time.Duration) (leave, release 
 	}
 	select {
 	case <-over:
-		return leave, f.slots.release, f.slots.acquire(ctx)
+		return leave, f.slots.release, f.slots.acquire(ctx, partition)
 	default:
 		return leave, f.slots.seize(), nil
 	}

@@ -16,7 +16,7 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 	for name, wait := range map[string]func(t *testing.T, f *floor, c *claims) (over func()){
 		"while another one of this process has it": func(t *testing.T, f *floor, _ *claims) func() {
 			t.Helper()
-			leave, release, err := f.enter(t.Context(), time.Hour)
+			leave, release, err := f.enter(t.Context(), 0, time.Hour)
 			require.NoError(t, err)
 			return func() {
 				leave()
@@ -31,7 +31,7 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 		},
 		"while others work in the lane": func(t *testing.T, f *floor, _ *claims) func() {
 			t.Helper()
-			require.NoError(t, f.slots.acquire(t.Context()))
+			require.NoError(t, f.slots.acquire(t.Context(), 0))
 			return f.slots.release
 		},
 		"while another process has not heard of it": func(t *testing.T, _ *floor, c *claims) func() {
@@ -51,16 +51,16 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 				over := wait(t, f, other)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(1100*time.Millisecond, cancel)
-				_, _, err := f.enter(ctx, time.Hour)
+				_, _, err := f.enter(ctx, 0, time.Hour)
 				require.ErrorIs(t, err, context.Canceled)
 				over()
 				synctest.Wait()
 
 				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				require.NoError(t, f.slots.acquire(ctx), "what is not exclusive continues")
+				require.NoError(t, f.slots.acquire(ctx, 0), "what is not exclusive continues")
 				f.slots.release()
-				leave, release, err := f.enter(ctx, time.Hour)
+				leave, release, err := f.enter(ctx, 0, time.Hour)
 				require.NoError(t, err, "the next one has the floor")
 				leave()
 				release()

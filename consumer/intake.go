@@ -19,11 +19,12 @@ import (
 // subtask is a parsed message on its way through a pool.
 type subtask struct {
 	task.Envelope
-	handler media.Handler
-	params  json.RawMessage
-	message ending
-	careful *carefulMessage // set if the message's partition needs care
-	leave   func()          // gives up what keeps others waiting; may be called twice
+	handler   media.Handler
+	params    json.RawMessage
+	partition int // of the message
+	message   ending
+	careful   *carefulMessage // set if the message's partition needs care
+	leave     func()          // gives up what keeps others waiting; may be called twice
 }
 
 // take handles each message, in the order of its partition. It blocks until the pool has a slot, which slows reading
@@ -43,7 +44,7 @@ func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
 		p.deferToNewer(ctx, e, fmt.Sprintf("no handler %q in this consumer", e.Handler), message)
 		return
 	}
-	s := subtask{Envelope: e, handler: handler, message: message, leave: func() {}}
+	s := subtask{Envelope: e, handler: handler, partition: m.Partition, message: message, leave: func() {}}
 	if len(m.Value) > 0 {
 		s.params = m.Value
 	}
@@ -71,7 +72,7 @@ func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
 
 // begin waits for a slot and works on the subtask.
 func (p *pool) begin(ctx context.Context, s subtask) {
-	if err := p.slots.acquire(ctx); err != nil {
+	if err := p.slots.acquire(ctx, s.partition); err != nil {
 		p.abandon(s.message)
 		s.leave()
 		return
@@ -104,7 +105,7 @@ func (p *pool) takeExclusive(ctx context.Context, s subtask) {
 	if !p.wanted(ctx, s) {
 		return
 	}
-	leave, release, err := p.floor.enter(ctx, s.ExclusiveMax)
+	leave, release, err := p.floor.enter(ctx, s.partition, s.ExclusiveMax)
 	if err != nil {
 		p.abandon(s.message)
 		return

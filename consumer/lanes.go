@@ -19,7 +19,7 @@ const systemMedia = "system"
 // reloadTimeout bounds one reload of the lanes.
 const reloadTimeout = 30 * time.Second
 
-// poolMax is the largest pool_size that is not refused as a typing error.
+// poolMax is the largest pool_size and workers_max that is not refused as a typing error.
 const poolMax = 100_000
 
 // laneName identifies a lane of a platform.
@@ -76,7 +76,7 @@ func (c *Consumer) reconcile(ctx context.Context, rows []settings.Lane) error {
 		row, wanted := want[p.name]
 		delete(missing, p.name)
 		if wanted {
-			p.resize(row.PoolSize)
+			p.resize(ctx, row)
 			p.rank(row)
 			continue
 		}
@@ -111,12 +111,14 @@ func (c *Consumer) wanted(rows []settings.Lane) (map[laneName]settings.Lane, []e
 		return boolInt(a.Media != settings.AnyMedia) - boolInt(b.Media != settings.AnyMedia)
 	})
 	for _, row := range rows {
-		if row.PoolSize < 0 || row.PoolSize > poolMax {
-			errs = append(errs, fmt.Errorf("lane %s:%s: pool_size %d is not in 0 to %d", row.Media, row.Name, row.PoolSize,
-				poolMax))
-			row.PoolSize = c.sizes[laneName{row.Media, row.Name}] // the last good value, else closed
+		if err := checkLane(row); err != nil {
+			errs = append(errs, fmt.Errorf("lane %s:%s: %w", row.Media, row.Name, err))
+			good := c.good[laneName{row.Media, row.Name}] // If there is none, the lane is closed.
+			good.Media, good.Name = row.Media, row.Name
+			row = good
+		} else {
+			c.good[laneName{row.Media, row.Name}] = row
 		}
-		c.sizes[laneName{row.Media, row.Name}] = row.PoolSize
 		for _, m := range medias {
 			if row.Media == settings.AnyMedia || row.Media == m {
 				want[laneName{m, row.Name}] = row
@@ -127,6 +129,17 @@ func (c *Consumer) wanted(rows []settings.Lane) (map[laneName]settings.Lane, []e
 		return row.PoolSize == 0 || !c.cfg.subscribed(name.media, name.lane)
 	})
 	return want, errs
+}
+
+// checkLane returns which number of a lane's row cannot be used.
+func checkLane(row settings.Lane) error {
+	switch {
+	case row.PoolSize < 0 || row.PoolSize > poolMax:
+		return fmt.Errorf("pool_size %d is not in 0 to %d", row.PoolSize, poolMax)
+	case row.WorkersMax < 0 || row.WorkersMax > poolMax:
+		return fmt.Errorf("workers_max %d is not in 0 to %d", row.WorkersMax, poolMax)
+	}
+	return nil
 }
 
 // platforms returns the platforms that have handlers, sorted.
@@ -148,7 +161,7 @@ func (c *Consumer) openPool(ctx context.Context, name laneName, row settings.Lan
 	if err != nil {
 		return err
 	}
-	if err := p.join(ctx); err != nil {
+	if err := p.join(ctx, row.WorkersMax); err != nil {
 		p.release()
 		return err
 	}

@@ -41,6 +41,7 @@ type pool struct {
 	workers  *ants.Pool // bounds what runs; its capacity follows the slots
 	slots    *slots     // the same bound with waiting in order and with a context, which ants does not offer
 	busy     sync.WaitGroup
+	limit    *workersLimit
 	floor    *floor
 	assigned *assigned
 	drains   drains
@@ -58,17 +59,23 @@ func newPool(c *Consumer, name laneName, row settings.Lane) (*pool, error) {
 	}
 	p := &pool{c: c, name: name, workers: workers, beginning: make(chan struct{}, beginningMax)}
 	p.slots = newSlots(row.PoolSize, workers.Tune)
+	p.limit = newWorkersLimit(p.slots, c.claims, name)
 	p.rank(row)
 	p.assigned = newAssigned(c, c.kafka.groupName(name), p.slots)
 	p.floor = newFloor(p.slots, c.claims, name)
 	return p, nil
 }
 
-// join starts to read the lane.
-func (p *pool) join(ctx context.Context) error {
+// join starts to read the lane, with a limit of workers over all consumers.
+func (p *pool) join(ctx context.Context, workersMax int) error {
 	p.c.claims.syncLaneStates(ctx, []*floor{p.floor}) // Another process may hold the lane's floor now.
+	p.limit.set(ctx, workersMax)
 	p.member = p.c.kafka.join(p.name, p.take, p.assigned)
-	return p.member.Start(ctx)
+	err := p.member.Start(ctx)
+	if err != nil {
+		p.limit.set(ctx, 0)
+	}
+	return err
 }
 
 // mayBegin waits until few enough subtasks are beginning. The returned function marks the subtask as no longer
@@ -103,13 +110,16 @@ func (p *pool) rank(row settings.Lane) {
 	p.importance.Store(int64(settings.LaneImportance(p.name.lane, row.Importance)))
 }
 
-// resize changes how many subtasks may run at a time. Running ones continue.
-func (p *pool) resize(size int) {
-	if _, now := p.slots.state(); now == size {
-		return
+// resize changes how many subtasks may run at a time, in this consumer and in all together. Running ones continue.
+func (p *pool) resize(ctx context.Context, row settings.Lane) {
+	if _, now := p.slots.state(); now != row.PoolSize {
+		p.slots.resize(row.PoolSize)
+		p.c.log.Info("pool resized", "media", p.name.media, "lane", p.name.lane, "pool_size", row.PoolSize)
 	}
-	p.slots.resize(size)
-	p.c.log.Info("pool resized", "media", p.name.media, "lane", p.name.lane, "pool_size", size)
+	if p.limit.set(ctx, row.WorkersMax) {
+		p.c.log.Info("limit of all consumers' workers changed", "media", p.name.media, "lane", p.name.lane, "workers_max",
+			row.WorkersMax)
+	}
 }
 
 // start works on a subtask, on a slot that the caller holds and that release returns. It waits for a worker, since
@@ -152,6 +162,7 @@ func (p *pool) submit(ctx context.Context, run func()) error {
 // leave stops reading, drains the lane, commits and leaves the group.
 func (p *pool) leave(ctx context.Context) {
 	p.member.Stop()
+	p.limit.set(ctx, 0) // after the work, which counts until it has ended
 	p.c.claims.leaveLane(ctx, p.name)
 }
 

@@ -2,24 +2,32 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
 // slots bounds how many subtasks of a lane run at a time. Callers wait with a context, in the order of acquire. The
 // bound can change while subtasks run. While the slots are shut, nothing new begins. The size of the lane's worker pool
-// follows: see capacity.
+// follows: see capacity. While the slots are shared, a free slot alone is not enough: waiters also need grant.
 type slots struct {
 	tune func(capacity int) // sets how many workers there may be; called under mu
 
 	mu      sync.Mutex
+	shared  func() // called under mu after each change of demand; nil if the slots are not shared
 	size    int
 	used    int
-	lent    int             // of used: slots that others may use, because their owners wait for a call limit
-	hung    int             // of used: slots whose handlers ignore the end of their context
-	seized  int             // of used: slots that were taken beyond the bound
-	shut    int             // the number of close calls without an open call
-	waiters []chan struct{} // each closed when its slot is granted
+	lent    int // of used: slots that others may use, because their owners wait for a call limit
+	hung    int // of used: slots whose handlers ignore the end of their context
+	seized  int // of used: slots that were taken beyond the bound
+	shut    int // the number of close calls without an open call
+	waiters []slotWaiter
 	idle    []chan struct{} // closed when only hung subtasks run
+}
+
+// slotWaiter is a subtask that waits for a slot.
+type slotWaiter struct {
+	partition int           // of its message
+	ready     chan struct{} // closed when its slot is granted
 }
 
 func newSlots(size int, tune func(capacity int)) *slots { return &slots{size: size, tune: tune} }
@@ -34,19 +42,20 @@ func (s *slots) changed() {
 	s.give()
 }
 
-// acquire waits for a slot until ctx ends.
-func (s *slots) acquire(ctx context.Context) error {
+// acquire waits for a slot until ctx ends, for a subtask whose message is of a partition.
+func (s *slots) acquire(ctx context.Context, partition int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	if s.used-s.lent < s.size && s.shut == 0 && len(s.waiters) == 0 {
+	if s.shared == nil && s.room() > 0 && len(s.waiters) == 0 {
 		s.used++
 		s.mu.Unlock()
 		return nil
 	}
 	ready := make(chan struct{})
-	s.waiters = append(s.waiters, ready)
+	s.waiters = append(s.waiters, slotWaiter{partition: partition, ready: ready})
+	s.tell()
 	s.mu.Unlock()
 	select {
 	case <-ready:
@@ -55,11 +64,10 @@ func (s *slots) acquire(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, w := range s.waiters {
-		if w == ready {
-			s.waiters = append(s.waiters[:i], s.waiters[i+1:]...)
-			return ctx.Err()
-		}
+	if i := slices.IndexFunc(s.waiters, func(w slotWaiter) bool { return w.ready == ready }); i >= 0 {
+		s.waiters = slices.Delete(s.waiters, i, i+1)
+		s.tell()
+		return ctx.Err()
 	}
 	// The slot was granted at the same moment: pass it to the next waiter.
 	s.used--
@@ -137,6 +145,7 @@ func (s *slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shut++
+	s.tell()
 }
 
 func (s *slots) open() {
@@ -156,13 +165,66 @@ func (s *slots) whenIdle() <-chan struct{} {
 	return idle
 }
 
-// give grants free slots to the waiters. The caller holds mu.
+// share makes waiters wait for grant as well as for a free slot, and calls changed after each change of demand. A nil
+// changed ends that, and the waiters get the free slots. changed is called under a lock and must not block.
+func (s *slots) share(changed func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared = changed
+	s.give()
+}
+
+// demand returns how many subtasks run, those that wait for a call limit not counted, how many more may begin, and the
+// partitions whose subtasks wait, without doubles, in the order of their first ones.
+func (s *slots) demand() (running, room int, partitions []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.waiters {
+		if !slices.Contains(partitions, w.partition) {
+			partitions = append(partitions, w.partition)
+		}
+	}
+	return s.used - s.lent, s.room(), partitions
+}
+
+// grant gives a free slot to the subtask of a partition that has waited longest. Without a free slot or such a subtask
+// it does nothing.
+func (s *slots) grant(partition int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.waiters, func(w slotWaiter) bool { return w.partition == partition })
+	if i < 0 || s.room() == 0 {
+		return
+	}
+	s.used++
+	close(s.waiters[i].ready)
+	s.waiters = slices.Delete(s.waiters, i, i+1)
+	s.tell()
+}
+
+// room returns how many more subtasks may begin. The caller holds mu.
+func (s *slots) room() int {
+	if s.shut > 0 {
+		return 0
+	}
+	return max(0, s.size-(s.used-s.lent))
+}
+
+// tell reports a change of demand. The caller holds mu.
+func (s *slots) tell() {
+	if s.shared != nil {
+		s.shared()
+	}
+}
+
+// give grants free slots to the waiters, unless the slots are shared. The caller holds mu.
 func (s *slots) give() {
-	for s.used-s.lent < s.size && s.shut == 0 && len(s.waiters) > 0 {
+	for s.shared == nil && s.room() > 0 && len(s.waiters) > 0 {
 		s.used++
-		close(s.waiters[0])
+		close(s.waiters[0].ready)
 		s.waiters = s.waiters[1:]
 	}
+	s.tell()
 	if s.used == s.hung {
 		for _, idle := range s.idle {
 			close(idle)

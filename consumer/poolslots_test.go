@@ -13,11 +13,11 @@ func TestSlots_AreGivenInTheOrderOfAsking(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1, func(int) {})
-		require.NoError(t, s.acquire(t.Context()))
+		require.NoError(t, s.acquire(t.Context(), 0))
 		got := make(chan int, 3)
 		for i := range 3 {
 			go func() {
-				_ = s.acquire(t.Context())
+				_ = s.acquire(t.Context(), 0)
 				got <- i
 			}()
 			synctest.Wait()
@@ -35,17 +35,17 @@ func TestSlots_WhoGivesUpTakesNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1, func(int) {})
-		require.NoError(t, s.acquire(t.Context()))
+		require.NoError(t, s.acquire(t.Context(), 0))
 		ctx, cancel := context.WithCancel(t.Context())
 		var impatient, patient error = nil, context.Canceled
-		go func() { impatient = s.acquire(ctx) }()
+		go func() { impatient = s.acquire(ctx, 0) }()
 		synctest.Wait()
-		go func() { patient = s.acquire(t.Context()) }()
+		go func() { patient = s.acquire(t.Context(), 0) }()
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
 		require.ErrorIs(t, impatient, context.Canceled)
-		require.ErrorIs(t, s.acquire(ctx), context.Canceled, "also when asked too late")
+		require.ErrorIs(t, s.acquire(ctx, 0), context.Canceled, "also when asked too late")
 		s.release()
 		synctest.Wait()
 		require.NoError(t, patient)
@@ -61,7 +61,7 @@ func TestSlots_Resize(t *testing.T) {
 		var running atomic.Int32
 		for range 5 {
 			go func() {
-				_ = s.acquire(t.Context())
+				_ = s.acquire(t.Context(), 0)
 				running.Add(1)
 			}()
 		}
@@ -93,14 +93,14 @@ func TestSlots_WhatIsGivenToOneThatGivesUpGoesToTheNext(t *testing.T) {
 		for _, isNext := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSlots(1, func(int) {})
-				require.NoError(t, s.acquire(t.Context()))
+				require.NoError(t, s.acquire(t.Context(), 0))
 				ctx, cancel := context.WithCancel(t.Context())
 				var impatient error
-				go func() { impatient = s.acquire(ctx) }()
+				go func() { impatient = s.acquire(ctx, 0) }()
 				synctest.Wait()
 				begun := false
 				if isNext {
-					go func() { begun = s.acquire(t.Context()) == nil }()
+					go func() { begun = s.acquire(t.Context(), 0) == nil }()
 					synctest.Wait()
 				}
 				before := s.used

@@ -304,7 +304,7 @@ func (e *Engine) Flows() map[string]*oauth.Flow { return e.flows }
 // NewProducer returns the producer's role.
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
 	figures, err := watch.New(watch.Options{Store: e.deps.Store, Platforms: e.platforms, Clock: e.deps.Planning,
-		Overview: e.shown, Registerer: e.deps.Registerer})
+		Overview: e.shown, Consumers: e.roster, Registerer: e.deps.Registerer})
 	if err != nil {
 		return nil, err
 	}

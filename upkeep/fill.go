@@ -3,7 +3,6 @@ package upkeep
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -51,6 +50,9 @@ const (
 // FillName is the handler that fills holes, and the name under which its runs are ordered.
 const FillName = Name + ".fill"
 
+// fill is the kind system.fill.
+type fill struct{ Deps }
+
 // fillParams are the params of system.fill.
 type fillParams struct {
 	// MaxSubtasks is the most subtasks of each platform that a pass orders, open ones of earlier passes included; 0 means
@@ -60,52 +62,39 @@ type fillParams struct {
 	Spare bool `json:"spare"`
 }
 
-func parseFill(raw json.RawMessage) (fillParams, error) {
-	var params fillParams
-	if err := media.CheckParams(raw, &params); err != nil {
-		return params, err
-	}
+func (fill) Name() string { return FillName }
+
+func (fill) Check(params *fillParams) error {
 	if params.MaxSubtasks < 0 || params.MaxSubtasks > fillMax {
-		return params, fmt.Errorf("params.max_subtasks: %d is refused: want 0 to %d", params.MaxSubtasks, fillMax)
+		return fmt.Errorf("params.max_subtasks: %d is refused: want 0 to %d", params.MaxSubtasks, fillMax)
 	}
 	params.MaxSubtasks = cmp.Or(params.MaxSubtasks, FillMaxDefault)
-	return params, nil
+	return nil
 }
 
-func fillHandler(deps Deps) media.Handler {
-	return media.Handler{
-		Name:   FillName,
-		Target: media.Once,
-		Check: func(raw json.RawMessage) error {
-			_, err := parseFill(raw)
-			return err
-		},
-		Parts: func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
-		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
-			params, err := parseFill(work.Params)
-			if err != nil {
-				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
-			}
-			platform, err := platformOf(deps, work.Part)
-			if err != nil {
-				return media.Result{}, err
-			}
-			found, err := Fill(ctx, deps.Store, platform, deps.Clock.Now(),
-				FillOptions{MaxSubtasks: params.MaxSubtasks, Spare: params.Spare, Order: true, By: FillName})
-			if err != nil {
-				return media.Result{}, err
-			}
-			result := media.Result{}
-			for _, f := range found {
-				result.Rows += f.OrderedHoles
-				if f.Ordered > 0 {
-					deps.Logger.Info("ordered fills", "task", f.Task, "holes", f.OrderedHoles, "subtasks", f.Ordered,
-						"runs", len(f.RunIDs), "holes_left", f.Holes-f.OrderedHoles)
-				}
-			}
-			return result, nil
-		},
+func (f fill) Parts(plan media.Plan, _ fillParams) ([]string, error) {
+	return names(f.Platforms), refuseDays(plan)
+}
+
+func (f fill) Run(ctx context.Context, work media.Work, params fillParams) (media.Result, error) {
+	platform, err := platformOf(f.Deps, work.Part)
+	if err != nil {
+		return media.Result{}, err
 	}
+	found, err := Fill(ctx, f.Store, platform, f.Clock.Now(),
+		FillOptions{MaxSubtasks: params.MaxSubtasks, Spare: params.Spare, Order: true, By: FillName})
+	if err != nil {
+		return media.Result{}, err
+	}
+	result := media.Result{}
+	for _, h := range found {
+		result.Rows += h.OrderedHoles
+		if h.Ordered > 0 {
+			f.Logger.Info("ordered fills", "task", h.Task, "holes", h.OrderedHoles, "subtasks", h.Ordered,
+				"runs", len(h.RunIDs), "holes_left", h.Holes-h.OrderedHoles)
+		}
+	}
+	return result, nil
 }
 
 // FillOptions says what Fill does with the holes that it finds.

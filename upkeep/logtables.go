@@ -1,8 +1,8 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,6 +11,10 @@ import (
 	"adsync/base/store/results"
 	"adsync/media"
 )
+
+// tables is the kind system.tables: it creates the tables and partitions of the coming days and deletes rows past their
+// retention.
+type tables struct{ Deps }
 
 // tablesParams are the params of system.tables.
 type tablesParams struct {
@@ -21,40 +25,25 @@ type tablesParams struct {
 // KeepDaysDefault is for how many past UTC days the log table is kept.
 const KeepDaysDefault = 7
 
-func parseTables(raw json.RawMessage) (tablesParams, error) {
-	var params tablesParams
-	if err := media.CheckParams(raw, &params); err != nil {
-		return params, err
-	}
+func (tables) Name() string { return Name + ".tables" }
+
+func (tables) Check(params *tablesParams) error {
 	if params.KeepDays < 0 {
-		return params, fmt.Errorf("params.keep_days: %d is refused: want 0 or more", params.KeepDays)
+		return fmt.Errorf("params.keep_days: %d is refused: want 0 or more", params.KeepDays)
 	}
-	if params.KeepDays == 0 {
-		params.KeepDays = KeepDaysDefault
-	}
-	return params, nil
+	params.KeepDays = cmp.Or(params.KeepDays, KeepDaysDefault)
+	return nil
 }
 
-func tablesHandler(deps Deps) media.Handler {
-	return media.Handler{
-		Name:   Name + ".tables",
-		Target: media.Once,
-		Check: func(raw json.RawMessage) error {
-			_, err := parseTables(raw)
-			return err
-		},
-		Parts: func(plan media.Plan) ([]string, error) { return []string{partTables, partPrune}, refuseDays(plan) },
-		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
-			params, err := parseTables(work.Params)
-			if err != nil {
-				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
-			}
-			if work.Part == partPrune {
-				return media.Result{}, prune(ctx, deps)
-			}
-			return media.Result{}, keepTables(ctx, deps, params)
-		},
+func (tables) Parts(plan media.Plan, _ tablesParams) ([]string, error) {
+	return []string{partTables, partPrune}, refuseDays(plan)
+}
+
+func (t tables) Run(ctx context.Context, work media.Work, params tablesParams) (media.Result, error) {
+	if work.Part == partPrune {
+		return media.Result{}, prune(ctx, t.Deps)
 	}
+	return media.Result{}, keepTables(ctx, t.Deps, params)
 }
 
 // tableStore is what keepTables needs of the store.

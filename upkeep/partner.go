@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,29 +19,38 @@ import (
 // partnerBatch is how many of the partner's rows are read, and written in one transaction, at a time.
 const partnerBatch = 1000
 
-func partnerHandler(deps Deps) media.Handler {
+// partner is the kind system.partner: it copies the partner's figures.
+type partner struct {
+	Deps
+	noParams
+	causes   *telemetry.CauseLog
+	unusable media.Unusable
+}
+
+func newPartner(deps Deps) partner {
 	if deps.Registerer == nil {
 		deps.Registerer = prometheus.NewRegistry()
 	}
-	causes, unusable := telemetry.NewCauseLog(deps.Logger), media.NewUnusable(deps.Registerer)
-	return media.Handler{
-		Name:   Name + ".partner",
-		Target: media.Once,
-		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
-		Parts:  func(plan media.Plan) ([]string, error) { return []string{"partner"}, refuseDays(plan) },
-		Run: func(ctx context.Context, _ media.Work) (media.Result, error) {
-			if deps.Partner == nil {
-				deps.Logger.Info("partner.dsn is empty: no partner's figures are copied")
-				return media.Result{}, nil
-			}
-			l := loader{Deps: deps, causes: causes, unusable: unusable}
-			err := l.run(ctx)
-			if errors.Is(err, summaries.ErrPartnerOvertaken) {
-				err = media.ErrSuperseded
-			}
-			return media.Result{Rows: l.rows}, err
-		},
+	return partner{Deps: deps, causes: telemetry.NewCauseLog(deps.Logger), unusable: media.NewUnusable(deps.Registerer)}
+}
+
+func (partner) Name() string { return Name + ".partner" }
+
+func (partner) Parts(plan media.Plan, _ struct{}) ([]string, error) {
+	return []string{"partner"}, refuseDays(plan)
+}
+
+func (p partner) Run(ctx context.Context, _ media.Work, _ struct{}) (media.Result, error) {
+	if p.Partner == nil {
+		p.Logger.Info("partner.dsn is empty: no partner's figures are copied")
+		return media.Result{}, nil
 	}
+	l := loader{Deps: p.Deps, causes: p.causes, unusable: p.unusable}
+	err := l.run(ctx)
+	if errors.Is(err, summaries.ErrPartnerOvertaken) {
+		err = media.ErrSuperseded
+	}
+	return media.Result{Rows: l.rows}, err
 }
 
 // partnerStore is what the copy of the partner's figures needs of the store.

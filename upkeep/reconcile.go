@@ -3,7 +3,6 @@ package upkeep
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -31,6 +30,9 @@ const (
 	differencesKept = 90 * 24 * time.Hour
 )
 
+// reconcile is the kind system.reconcile.
+type reconcile struct{ Deps }
+
 // reconcileParams are the params of system.reconcile.
 type reconcileParams struct {
 	// Days is how many days are compared, yesterday first; 0 means 8.
@@ -39,52 +41,39 @@ type reconcileParams struct {
 	OnlyOpen bool `json:"only_open"`
 }
 
-func parseReconcile(raw json.RawMessage) (reconcileParams, error) {
-	var params reconcileParams
-	if err := media.CheckParams(raw, &params); err != nil {
-		return params, err
-	}
+func (reconcile) Name() string { return ReconcileName }
+
+func (reconcile) Check(params *reconcileParams) error {
 	if params.Days < 0 || params.Days > reconcileDaysMax {
-		return params, fmt.Errorf("params.days: %d is refused: want 0 to %d", params.Days, reconcileDaysMax)
+		return fmt.Errorf("params.days: %d is refused: want 0 to %d", params.Days, reconcileDaysMax)
 	}
 	params.Days = cmp.Or(params.Days, reconcileDaysDefault)
-	return params, nil
+	return nil
 }
 
-func reconcileHandler(deps Deps) media.Handler {
-	return media.Handler{
-		Name:   ReconcileName,
-		Target: media.Once,
-		Check: func(raw json.RawMessage) error {
-			_, err := parseReconcile(raw)
-			return err
-		},
-		Parts: func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
-		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
-			params, err := parseReconcile(work.Params)
-			if err != nil {
-				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
-			}
-			platform, err := platformOf(deps, work.Part)
-			if err != nil {
-				return media.Result{}, err
-			}
-			r := reconciler{Deps: deps, platform: platform, now: deps.Clock.Now(), budget: repullsMax}
-			if err := r.prepare(ctx); err != nil || len(r.levels) == 0 {
-				return media.Result{}, err
-			}
-			if params.OnlyOpen {
-				err = r.open(ctx)
-			} else {
-				err = r.all(ctx, params.Days)
-			}
-			if r.found > 0 {
-				deps.Logger.Warn("figures of accounts differ from the sums of their levels", "media", platform.Name(), "figures",
-					r.found, "pulled_again", repullsMax-r.budget)
-			}
-			return media.Result{Rows: r.found}, err
-		},
+func (k reconcile) Parts(plan media.Plan, _ reconcileParams) ([]string, error) {
+	return names(k.Platforms), refuseDays(plan)
+}
+
+func (k reconcile) Run(ctx context.Context, work media.Work, params reconcileParams) (media.Result, error) {
+	platform, err := platformOf(k.Deps, work.Part)
+	if err != nil {
+		return media.Result{}, err
 	}
+	r := reconciler{Deps: k.Deps, platform: platform, now: k.Clock.Now(), budget: repullsMax}
+	if err := r.prepare(ctx); err != nil || len(r.levels) == 0 {
+		return media.Result{}, err
+	}
+	if params.OnlyOpen {
+		err = r.open(ctx)
+	} else {
+		err = r.all(ctx, params.Days)
+	}
+	if r.found > 0 {
+		k.Logger.Warn("figures of accounts differ from the sums of their levels", "media", platform.Name(), "figures",
+			r.found, "pulled_again", repullsMax-r.budget)
+	}
+	return media.Result{Rows: r.found}, err
 }
 
 // reconcileStore is what a reconciler needs of the store.

@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"encoding/json"
 
 	"adsync/base/store/summaries"
 	"adsync/media"
@@ -12,16 +11,20 @@ import (
 // day is summed once.
 const dirtyBatch = 50_000
 
-func summaryHandler(deps Deps) media.Handler {
-	return media.Handler{
-		Name:   Name + ".summary",
-		Target: media.Once,
-		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
-		Parts:  func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
-		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
-			return rebuildSummaries(ctx, deps, work.Part)
-		},
-	}
+// summary is the kind system.summary: it rebuilds the summaries of days whose figures changed.
+type summary struct {
+	Deps
+	noParams
+}
+
+func (summary) Name() string { return Name + ".summary" }
+
+func (s summary) Parts(plan media.Plan, _ struct{}) ([]string, error) {
+	return names(s.Platforms), refuseDays(plan)
+}
+
+func (s summary) Run(ctx context.Context, work media.Work, _ struct{}) (media.Result, error) {
+	return rebuildSummaries(ctx, s.Deps, work.Part)
 }
 
 // summaryStore is what rebuildSummaries needs of the store.

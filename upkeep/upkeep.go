@@ -53,9 +53,16 @@ type Deps struct {
 
 // Handlers returns the system's handlers.
 func Handlers(deps Deps) []media.Handler {
-	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps),
-		partnerHandler(deps), wideHandler(deps)}
+	return []media.Handler{
+		media.HandlerOf(tables{deps}), media.HandlerOf(summary{Deps: deps}), media.HandlerOf(fill{deps}),
+		media.HandlerOf(reconcile{deps}), media.HandlerOf(newPartner(deps)), media.HandlerOf(wide{Deps: deps}),
+	}
 }
+
+// noParams is embedded in kinds whose tasks have no params.
+type noParams struct{}
+
+func (noParams) Check(*struct{}) error { return nil }
 
 func refuseDays(plan media.Plan) error {
 	if plan.From != "" {

@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -21,21 +20,25 @@ const (
 	wideReach = 31
 )
 
-func wideHandler(deps Deps) media.Handler {
-	return media.Handler{
-		Name:   WideName,
-		Target: media.Once,
-		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
-		Parts:  func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
-		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
-			platform, err := platformOf(deps, work.Part)
-			if err != nil {
-				return media.Result{}, err
-			}
-			rows, err := rebuildWide(ctx, deps, platform)
-			return media.Result{Rows: rows}, err
-		},
+// wide is the kind system.wide.
+type wide struct {
+	Deps
+	noParams
+}
+
+func (wide) Name() string { return WideName }
+
+func (w wide) Parts(plan media.Plan, _ struct{}) ([]string, error) {
+	return names(w.Platforms), refuseDays(plan)
+}
+
+func (w wide) Run(ctx context.Context, work media.Work, _ struct{}) (media.Result, error) {
+	platform, err := platformOf(w.Deps, work.Part)
+	if err != nil {
+		return media.Result{}, err
 	}
+	rows, err := rebuildWide(ctx, w.Deps, platform)
+	return media.Result{Rows: rows}, err
 }
 
 // wideStore is what rebuildWide needs of the store.

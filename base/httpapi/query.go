@@ -105,6 +105,8 @@ func put(field reflect.Value, text string) {
 	case reflect.Int64:
 		n, _ := strconv.ParseInt(text, 10, 64)
 		field.SetInt(n)
+	case reflect.Bool:
+		field.SetBool(text == "true")
 	case reflect.Slice:
 		for part := range strings.SplitSeq(text, ",") {
 			item := reflect.New(field.Type().Elem()).Elem()

@@ -222,12 +222,16 @@ var typeNames = map[string]string{
 	"object": "an object",
 }
 
-// isTyped reports whether a value has a type of the schema. The text of a parameter may be a number.
+// isTyped reports whether a value has a type of the schema. The text of a parameter may be a number,
+// or a truth value.
 func (s *Schema) isTyped(value any) bool {
 	kinds := []string{"null"}
-	switch value.(type) {
+	switch v := value.(type) {
 	case string:
 		kinds = []string{"string", "integer"}
+		if v == "true" || v == "false" {
+			kinds = append(kinds, "boolean")
+		}
 	case json.Number:
 		kinds = []string{"integer", "number"}
 	case bool:

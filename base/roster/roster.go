@@ -35,10 +35,20 @@ type Process struct {
 	Commit    string    `json:"commit"`
 	StartedAt time.Time `json:"started_at"`
 	Pools     []Pool    `json:"pools"`
+	// Kinds are the kinds of work that it knows, sorted; nil from a release that does not report them.
+	Kinds []string `json:"kinds,omitempty"`
 	// Slow are the endpoints that answered it slowly within the last minute or two.
 	Slow []Slow `json:"slow,omitempty"`
 	// Age is the age of the report, by Redis's clock. It is not reported, but computed by List.
 	Age time.Duration `json:"-"`
+}
+
+// Serves reports whether a process works on a kind of work that travels on a lane of a platform. One that does not
+// report its kinds counts as knowing all.
+func (p Process) Serves(kind, media, lane string) bool {
+	_, known := slices.BinarySearch(p.Kinds, kind)
+	return (known || p.Kinds == nil) &&
+		slices.ContainsFunc(p.Pools, func(q Pool) bool { return q.Media == media && q.Lane == lane })
 }
 
 // Pool is a process's work on one lane of one platform.

@@ -162,6 +162,7 @@ func Routes(d Deps) []httpapi.Route {
 		"listDifferences":     withQuery(aboutDifferences.listDifferences),
 		"listDue":             withQuery(aboutSubtasks.listDue),
 		"listFields":          withQuery(aboutFields.listFields),
+		"listKinds":           withQuery((&kindRoutes{d.Registry, d.Producer, d.Consumers}).listKinds),
 		"listHoles":           withQuery(aboutHoles.listHoles),
 		"listLimits":          withQuery(aboutLimits.listLimits),
 		"listPauses":          withQuery(aboutStops.listPauses),

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"adsync/base/httpapi"
 	"adsync/base/roster"
 	"adsync/client"
 )
@@ -25,10 +23,9 @@ type consumerRoutes struct {
 }
 
 func (a *consumerRoutes) listConsumers(c *gin.Context) (any, error) {
-	alive, err := a.consumers.List(c.Request.Context())
+	alive, err := liveConsumers(c.Request.Context(), a.consumers)
 	if err != nil {
-		return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "The list of consumers cannot be read from Redis: %v.",
-			err)
+		return nil, err
 	}
 	shown := make([]client.Consumer, len(alive))
 	for i, p := range alive {

@@ -93,6 +93,7 @@ func TestDocs_DescribeAllRoutesAndFields(t *testing.T) {
 			Due  []client.WaitingSubtask `json:"due"`
 			Next string                  `json:"next"`
 		}{},
+		`"kinds": [`: &client.KindList{},
 		`"consumers": [`: &struct {
 			Consumers []client.Consumer `json:"consumers"`
 		}{},

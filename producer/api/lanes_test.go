@@ -48,9 +48,9 @@ func TestLanes_AreShownWithTheirTasks(t *testing.T) {
 func TestLane_IsMadeChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	made := b.lane(http.MethodPut, tulipLane, `{"pool_size": 7, "importance": 25}`)
+	made := b.lane(http.MethodPut, tulipLane, `{"pool_size": 7, "workers_max": 2, "importance": 25}`)
 	require.Equal(t, client.Lane{
-		Media: "tulip", Name: "normal", PoolSize: 7, Importance: 25,
+		Media: "tulip", Name: "normal", PoolSize: 7, WorkersMax: 2, Importance: 25,
 		InForce: client.LaneRule{BacklogMax: 50_000, LateSeconds: 600, Importance: 25},
 		Tasks:   []string{"tulip.report_daily.account"},
 	}, made)
@@ -59,10 +59,11 @@ func TestLane_IsMadeChangedAndDeleted(t *testing.T) {
 	same := b.lane(http.MethodPut, tulipLane, `{}`)
 	require.EqualValues(t, 25, same.Importance, "a field that is left out stays")
 	require.EqualValues(t, 9, b.lane(http.MethodDelete, tulipLane, "").PoolSize)
+	const others = `,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":25,"workers_max":2}`
 	require.Equal(t, []string{
-		`ada lane.put lane/tulip/normal  > {"pool_size":7,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":25}`,
+		`ada lane.put lane/tulip/normal  > {"pool_size":7` + others,
 		`ada lane.put lane/tulip/normal {"pool_size":7} > {"pool_size":9}`,
-		`ada lane.delete lane/tulip/normal {"pool_size":9,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":25} >`,
+		`ada lane.delete lane/tulip/normal {"pool_size":9` + others + ` >`,
 	}, b.auditText())
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, tulipLane, "", adminToken).Code)
 }
@@ -103,9 +104,11 @@ func TestLane_ARefusalNamesEachWrongField(t *testing.T) {
 			{Field: "lane",
 				Detail: `"Fast" is refused: want up to 32 lower-case letters, digits, dashes and underscores, a letter first`},
 		}},
-		{tulipLane, `{"pool_size": -1, "partitions": 10001, "backlog_max": -1, "late_seconds": 2678401, "importance": 1001}`,
+		{tulipLane, `{"pool_size": -1, "workers_max": 100001, "partitions": 10001, "backlog_max": -1, "late_seconds": 2678401,
+			"importance": 1001}`,
 			[]fieldError{
 				{Field: "pool_size", Detail: "-1 is refused: want 0 to 100000"},
+				{Field: "workers_max", Detail: "100001 is refused: want 0 to 100000"},
 				{Field: "partitions", Detail: "10001 is refused: want 0 to 10000"},
 				{Field: "backlog_max", Detail: "-1 is refused: want 0 to 9007199254740992"},
 				{Field: "late_seconds", Detail: "2678401 is refused: want 0 to 2678400"},

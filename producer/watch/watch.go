@@ -30,7 +30,9 @@ type Options struct {
 	// Clock is the clock of business days. Ages use the database's clock.
 	Clock clock.Clock
 	// Overview returns the content of the first page; nil = no metrics of what needs attention.
-	Overview   func(context.Context) overview.Overview
+	Overview func(context.Context) overview.Overview
+	// Consumers are those of all processes; nil = no metrics of work that nobody does.
+	Consumers  Consumers
 	Registerer prometheus.Registerer
 }
 
@@ -53,7 +55,8 @@ type part struct {
 func New(o Options) (*Watch, error) {
 	w := &Watch{Options: o, last: map[string][]prometheus.Metric{}}
 	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields},
-		{"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}}
+		{"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention},
+		{"kinds", w.readUnserved}}
 	if err := o.Registerer.Register(w); err != nil {
 		return nil, fmt.Errorf("register metrics of the tables: %w", err)
 	}
@@ -186,6 +189,9 @@ var (
 	attentionMicros = describe("attention_micros",
 		"Money of these items, in millionths of the currency: spend of these accounts on the last known day, unless the "+
 			"first page names another sum", "kind", "media", "currency")
+
+	unservedTasks = describe("tasks_unserved",
+		"Enabled tasks whose kind of work no live consumer does on their lane, by kind", "kind", "media", "lane")
 
 	holes = describe("holes",
 		"Days of accounts that tasks should have pulled and that are not complete, as `adsync coverage holes` lists them",

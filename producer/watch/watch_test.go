@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/roster"
 	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/results"
@@ -489,4 +490,28 @@ func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 
 	shown.Troubles = []client.Trouble{{What: overview.Tables, Why: "gone"}}
 	require.ErrorContains(t, b.Pass(t.Context(), nil), "gone", "what is shown is old")
+}
+
+type consumers []roster.Process
+
+func (c consumers) List(context.Context) ([]roster.Process, error) { return c, nil }
+
+func TestPass_TellsWhichWorkNobodyDoes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	alive := consumers{{Pools: []roster.Pool{{Media: "tulip", Lane: "normal"}}, Kinds: []string{"system.wide", "tulip.a"}}}
+	b.Consumers = alive
+	of := func(handler, media, lane string) task.Task {
+		return task.Task{Name: handler, Handler: handler, Media: media, Settings: task.Settings{Lane: lane}}
+	}
+	told := b.pass(of("tulip.a", "tulip", "normal"), of("tulip.b", "tulip", "normal"), of("tulip.b", "tulip", "normal"),
+		of("system.wide", "system", "normal"))
+	require.Equal(t, 2.0, told["adsync_tasks_unserved tulip.b normal tulip"])
+	require.Equal(t, 1.0, told["adsync_tasks_unserved system.wide normal system"], "its lane is read by nobody")
+	require.NotContains(t, told, "adsync_tasks_unserved tulip.a normal tulip")
+	alive[0].Pools = append(alive[0].Pools, roster.Pool{Media: "system", Lane: "normal"})
+	alive[0].Kinds = nil
+	for name := range b.pass(of("tulip.b", "tulip", "normal"), of("system.wide", "system", "normal")) {
+		require.NotContains(t, name, "adsync_tasks_unserved")
+	}
 }

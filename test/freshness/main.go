@@ -20,7 +20,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"adsync/test/rig"
@@ -160,6 +162,8 @@ type Line struct {
 	Held    bool    `json:"held"`
 	Plain   Ages    `json:"plain"`
 	Weighed Ages    `json:"by_spend"`
+	// Media has the 95th percentile of each platform's accounts.
+	Media map[string]Age `json:"p95_by_media"`
 }
 
 // Ages are percentiles of ages over all samples and accounts.
@@ -188,6 +192,14 @@ func (r *Report) write(w io.Writer, output string) error {
 				row.ages.P99, row.ages.Max, l.Bound,
 				map[bool]string{true: "", false: "OVER"}[float64(row.ages.P95) <= l.Bound])
 		}
+	}
+	fmt.Fprintln(w, "\np95 of each platform's accounts, s")
+	for _, l := range r.Lines {
+		fmt.Fprintf(w, "%-26s", l.Report+" "+l.Level)
+		for _, name := range slices.Sorted(maps.Keys(l.Media)) {
+			fmt.Fprintf(w, "  %s %s", name, l.Media[name])
+		}
+		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "\n%-50s %12s %12s %12s %9s\n", "limits of an app", "demand/10 s", "limit/10 s", "calls made",
 		"refused")

@@ -23,6 +23,17 @@ type line struct {
 	report, level string
 	period        time.Duration
 	plain, spend  ages
+	media         map[string]*ages // of plain, by platform
+}
+
+// add counts the age of an account's figures.
+func (l *line) add(a account, age Age) {
+	l.plain.add(age, 1)
+	l.spend.add(age, a.spend)
+	if l.media[a.media] == nil {
+		l.media[a.media] = &ages{}
+	}
+	l.media[a.media].add(age, 1)
 }
 
 // lines are the reports of accounts and ad groups of active accounts, with the longest of the platforms' periods.
@@ -51,7 +62,7 @@ func (d *deployment) lines(ctx context.Context) ([]*line, error) {
 	for k, period := range periods {
 		name := k.level + " " + k.report
 		if found[name] == nil {
-			found[name] = &line{report: k.report, level: k.level}
+			found[name] = &line{report: k.report, level: k.level, media: map[string]*ages{}}
 		}
 		found[name].period = max(found[name].period, period)
 	}
@@ -102,8 +113,7 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 			for _, l := range lines {
 				for id, a := range d.accounts {
 					age := t.age(id, a, l.report, l.level, now)
-					l.plain.add(age, 1)
-					l.spend.add(age, a.spend)
+					l.add(a, age)
 				}
 			}
 		}
@@ -153,7 +163,10 @@ func (r *Report) judge(lines []*line) {
 	for _, l := range lines {
 		bound := l.period.Seconds() + marginSeconds
 		out := Line{Report: l.report, Level: l.level, Period: l.period.Seconds(), Bound: bound, Plain: l.plain.figures(),
-			Weighed: l.spend.figures()}
+			Weighed: l.spend.figures(), Media: map[string]Age{}}
+		for name, a := range l.media {
+			out.Media[name] = a.percentile(0.95)
+		}
 		out.Held = float64(out.Plain.P95) <= bound && float64(out.Weighed.P95) <= bound
 		r.Held = r.Held && out.Held
 		r.Lines = append(r.Lines, out)

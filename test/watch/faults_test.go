@@ -54,6 +54,7 @@ var worlds = []world{
 			{alerts: []string{"AdsyncHoles warning"}, inject: coverageIsDeleted},
 			{alerts: []string{"AdsyncLimitsTight warning"}, inject: limitsAreTight},
 			{alerts: []string{"AdsyncFieldRetired warning"}, inject: fieldIsRetired},
+			{alerts: []string{"AdsyncWorkUnserved critical"}, inject: laneIsClosed},
 		},
 		{
 			{alerts: []string{"AdsyncMoneyNotPulled critical", "AdsyncFiguresLate warning", "AdsyncSummaryStuck critical"},
@@ -533,6 +534,13 @@ func ticksAreRefused(p *plant) func() {
 func taskIsMistyped(p *plant) func() {
 	p.edit(partner, "cron", "at noon")
 	return func() { p.edit(partner, "cron", "~/10 * * * *") }
+}
+
+// laneIsClosed puts a task on a lane that no consumer reads.
+func laneIsClosed(p *plant) func() {
+	p.exec("config", "INSERT INTO lane (media, name, pool_size) VALUES ('system', 'closed', 0)")
+	p.edit(partner, "lane", "closed")
+	return func() { p.edit(partner, "lane", "normal") }
 }
 
 // countsAreRefused makes the database refuse the changes that outcomes of subtasks make to their runs.

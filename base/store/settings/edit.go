@@ -37,7 +37,7 @@ var ownedTables = []*ownedTable{
 	},
 	{
 		name: "lane", key: []string{"media", "name"}, label: []string{"media", "name"},
-		columns: []string{"pool_size", "partitions", "backlog_max", "late_seconds", "importance"},
+		columns: []string{"pool_size", "partitions", "backlog_max", "late_seconds", "importance", "workers_max"},
 	},
 	{
 		name: "rate_limit", key: []string{"id"}, label: []string{"media", "endpoint", "scope"},

@@ -73,7 +73,7 @@ func (b *editBench) note() {
 
 func TestRecordSQLEdits_RecordsEachEdit(t *testing.T) {
 	t.Parallel()
-	const whole = `{"pool_size":5,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":7}`
+	const whole = `{"pool_size":5,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":7,"workers_max":0}`
 	tests := []struct {
 		name, edit string
 		want       []string

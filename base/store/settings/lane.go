@@ -21,6 +21,7 @@ type Lane struct {
 	Media      string // a media platform, or AnyMedia
 	Name       string
 	PoolSize   int // subtasks at a time in one consumer
+	WorkersMax int // subtasks at a time in all consumers together; 0 = no limit
 	Partitions int // of the topic; 0 = the broker's configured number
 	// Limits for fan-outs, see package producer/brake; 0 = the default for each.
 	BacklogMax  int64 // waiting messages above which the lane's fan-outs rest
@@ -65,7 +66,7 @@ func (l Lane) Carries(media, lane string) bool {
 func (s Tasks) PutLane(ctx context.Context, e Editor, media, name string,
 	change func(before Lane, known bool) (Lane, error)) error {
 	table := sqldb.Table{Name: "lane", Key: []string{"media", "name"},
-		Columns: []string{"pool_size", "partitions", "backlog_max", "late_seconds", "importance"}}
+		Columns: []string{"pool_size", "partitions", "backlog_max", "late_seconds", "importance", "workers_max"}}
 	err := Edit(ctx, s.Databases, e, table.Name, nil, func(tx *gorm.DB) error {
 		lanes, err := lanesOf(tx)
 		if err != nil {
@@ -81,7 +82,7 @@ func (s Tasks) PutLane(ctx context.Context, e Editor, media, name string,
 			return err
 		}
 		return s.Config.Upsert(tx, table, [][]any{{media, name, l.PoolSize, l.Partitions, l.BacklogMax, l.LateSeconds,
-			l.Importance}})
+			l.Importance, l.WorkersMax}})
 	})
 	if err != nil {
 		return fmt.Errorf("write the lane %s:%s: %w", media, name, err)

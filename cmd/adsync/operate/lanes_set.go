@@ -14,6 +14,7 @@ import (
 func newLanesSet(a *settings.Source) *cobra.Command {
 	numbers := [][2]string{
 		{"pool-size", "how many subtasks one consumer does at a time; a new lane needs it, and 0 closes the lane"},
+		{"workers-max", "how many subtasks all consumers do at a time together; 0 = no limit"},
 		{"partitions", "of the topic; 0 = broker.partitions"},
 		{"backlog-max", "how many messages may wait before the lane's fan-outs rest; 0 = the default"},
 		{"late-seconds",

@@ -89,6 +89,7 @@ func (h *Lanes) Put(c *gin.Context, request *client.LaneRequest) (any, error) {
 					httpapi.Refused("pool_size", "is missing: want how many subtasks of the new lane one consumer does at a time")
 			}
 			set(&row.PoolSize, request.PoolSize)
+			set(&row.WorkersMax, request.WorkersMax)
 			set(&row.Partitions, request.Partitions)
 			set(&row.BacklogMax, request.BacklogMax)
 			set(&row.LateSeconds, request.LateSeconds)
@@ -182,8 +183,9 @@ func noLane(media, name string) error {
 func (h *Lanes) describe(l settings.Lane, all []settings.Lane) client.Lane {
 	rule, _ := brake.RuleOf(l.Name, l)
 	shown := client.Lane{
-		Media: l.Media, Name: l.Name, PoolSize: int64(l.PoolSize), Partitions: int64(l.Partitions), BacklogMax: l.BacklogMax,
-		LateSeconds: int64(l.LateSeconds), Importance: int64(l.Importance), Tasks: []string{},
+		Media: l.Media, Name: l.Name, PoolSize: int64(l.PoolSize), WorkersMax: int64(l.WorkersMax),
+		Partitions: int64(l.Partitions), BacklogMax: l.BacklogMax, LateSeconds: int64(l.LateSeconds),
+		Importance: int64(l.Importance), Tasks: []string{},
 		InForce: client.LaneRule{BacklogMax: rule.BacklogMax, LateSeconds: int64(rule.Late / time.Second),
 			Importance: int64(rule.Importance)},
 	}

@@ -16,6 +16,7 @@ var Lanes = List[client.Lane]{
 	columns: columns[client.Lane]{
 		{"LANE", func(l *client.Lane) any { return laneName(l) }},
 		{"POOL SIZE", func(l *client.Lane) any { return l.PoolSize }},
+		{"WORKERS MAX", func(l *client.Lane) any { return limitOrNone(l.WorkersMax) }},
 		{"PARTITIONS", func(l *client.Lane) any { return orDefault(l.Partitions) }},
 		{"BACKLOG MAX", func(l *client.Lane) any { return l.InForce.BacklogMax }},
 		{"LATE AFTER", func(l *client.Lane) any { return table.Seconds(&l.InForce.LateSeconds) }},
@@ -27,8 +28,8 @@ var Lanes = List[client.Lane]{
 // Lane prints a lane with the tasks that travel on it.
 func Lane(w io.Writer, l *client.Lane) error {
 	t := table.New(w)
-	t.Pairs("lane", laneName(l), "pool size", l.PoolSize, "partitions", orDefault(l.Partitions), "backlog max",
-		ofDefault(l.BacklogMax, fmt.Sprint(l.InForce.BacklogMax)),
+	t.Pairs("lane", laneName(l), "pool size", l.PoolSize, "workers max", limitOrNone(l.WorkersMax), "partitions",
+		orDefault(l.Partitions), "backlog max", ofDefault(l.BacklogMax, fmt.Sprint(l.InForce.BacklogMax)),
 		"late after", ofDefault(l.LateSeconds, table.Seconds(&l.InForce.LateSeconds)), "importance",
 		ofDefault(l.Importance, fmt.Sprint(l.InForce.Importance)),
 		"tasks", table.Whole(strings.Join(l.Tasks, ", ")))
@@ -48,6 +49,14 @@ func laneName(l *client.Lane) string {
 		return l.Name
 	}
 	return l.Media + ":" + l.Name
+}
+
+// limitOrNone is a limit of a row in which 0 is none.
+func limitOrNone(n int64) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprint(n)
 }
 
 // orDefault is a number of a row in which 0 is the default.
