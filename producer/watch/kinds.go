@@ -26,9 +26,12 @@ func (w *Watch) readUnserved(ctx context.Context, tasks []task.Task) (metrics, e
 	type work struct{ kind, media, lane string }
 	unserved := map[work]int{}
 	for _, t := range tasks {
+		of := work{t.Handler, t.Media, t.Lane}
 		served := slices.ContainsFunc(alive, func(p roster.Process) bool { return p.Serves(t.Handler, t.Media, t.Lane) })
-		if !served {
-			unserved[work{t.Handler, t.Media, t.Lane}]++
+		if served {
+			unserved[of] += 0 // A series that is 0 shows that this is watched.
+		} else {
+			unserved[of]++
 		}
 	}
 	for of, n := range unserved {
