@@ -23,7 +23,11 @@ type DB struct {
 	shardBy  string // the end of CREATE TABLE, see Database
 	copyBy   string
 	server   *connector // of the writer; nil with SQLite
+	pulls    *DB        // see Pulls; nil with SQLite
 }
+
+// pullConns returns how many connections Pulls has, in addition to the maxOpen others.
+func pullConns(maxOpen int) int { return max(maxOpen/2, 1) }
 
 func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 	db := &DB{dialect: Dialect(cfg.Driver), shardBy: cfg.ShardBy, copyBy: cfg.CopyBy}
@@ -57,12 +61,31 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 		}
 		db.readers = append(db.readers, reader)
 	}
+	pulls := &DB{dialect: db.dialect, shardBy: db.shardBy, copyBy: db.copyBy}
+	pulls.writer, pulls.server, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, pullConns(cfg.MaxOpenConns))
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	db.pulls = pulls
 	return db, nil
+}
+
+// Pulls returns the same database for the statements of pulls: they have connections of their own to the writer, which
+// thousands of pulls may wait for. Nothing else must wait behind them: a summary of hundreds of statements would take
+// minutes, and a cancel would not be seen. It has no replicas. Close closes it too.
+func (d *DB) Pulls() *DB {
+	if d.pulls == nil {
+		return d
+	}
+	return d.pulls
 }
 
 // Close closes the database's connections.
 func (d *DB) Close() error {
 	var errs []error
+	if d.pulls != nil {
+		errs = append(errs, d.pulls.Close())
+	}
 	for _, g := range append([]*gorm.DB{d.writer}, d.readers...) {
 		if g == nil {
 			continue
@@ -182,6 +205,14 @@ func (d *DB) Snapshot(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return d.Writer(ctx).Transaction(fn, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 }
 
-// Handles returns the handles behind Writer, Reader and Current, the writer first, for tests that observe or break
-// their statements.
-func (d *DB) Handles() []*gorm.DB { return append([]*gorm.DB{d.writer}, d.readers...) }
+// Writers returns the handles behind Writer, and behind that of Pulls, for tests that observe or break their
+// statements.
+func (d *DB) Writers() []*gorm.DB {
+	if d.pulls == nil {
+		return []*gorm.DB{d.writer}
+	}
+	return []*gorm.DB{d.writer, d.pulls.writer}
+}
+
+// Handles returns Writers and the handles behind Reader and Current, for the same tests.
+func (d *DB) Handles() []*gorm.DB { return append(d.Writers(), d.readers...) }

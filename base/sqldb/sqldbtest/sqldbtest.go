@@ -26,9 +26,10 @@ func BreakStatements(d *sqldb.DB, fn func(exec func() error) error) {
 }
 
 func setPool(d *sqldb.DB, wrap func(gorm.ConnPool) gorm.ConnPool) {
-	writer := d.Handles()[0]
-	pool := wrap(writer.ConnPool)
-	writer.ConnPool, writer.Statement.ConnPool = pool, pool
+	for _, writer := range d.Writers() {
+		pool := wrap(writer.ConnPool)
+		writer.ConnPool, writer.Statement.ConnPool = pool, pool
+	}
 }
 
 type brokenPool struct {
@@ -98,17 +99,19 @@ func (t *brokenTx) Rollback() error { return t.ConnPool.(gorm.TxCommitter).Rollb
 
 // Statements returns how many statements the database runs in fn, without those that begin and end transactions.
 func Statements(d *sqldb.DB, fn func()) int {
-	writer := d.Handles()[0]
-	counter := &statementCounter{Interface: writer.Logger}
-	writer.Logger = counter
-	defer func() { writer.Logger = counter.Interface }()
+	var n atomic.Int64
+	for _, writer := range d.Writers() {
+		was := writer.Logger
+		defer func() { writer.Logger = was }()
+		writer.Logger = &statementCounter{Interface: was, n: &n}
+	}
 	fn()
-	return int(counter.n.Load())
+	return int(n.Load())
 }
 
 type statementCounter struct {
 	logger.Interface
-	n atomic.Int64
+	n *atomic.Int64
 }
 
 // Trace implements logger.Interface.
@@ -126,10 +129,11 @@ type Ran struct {
 func Captured(s *sqldb.Databases, fn func()) []Ran {
 	c := &capture{}
 	for _, d := range []*sqldb.DB{s.Config, s.Data} {
-		writer := d.Handles()[0]
-		was := writer.Logger
-		defer func() { writer.Logger = was }()
-		writer.Logger = capturing{Interface: was, db: d, into: c}
+		for _, writer := range d.Writers() {
+			was := writer.Logger
+			defer func() { writer.Logger = was }()
+			writer.Logger = capturing{Interface: was, db: d, into: c}
+		}
 	}
 	fn()
 	c.mu.Lock()
