@@ -12,7 +12,11 @@ import (
 
 // watchPools registers metrics of the connections to the writers and to Redis.
 func watchPools(s *store.Store, redis goredis.UniversalClient, r prometheus.Registerer) {
-	for name, db := range map[string]*sqldb.DB{"config": s.Config, "data": s.Data} {
+	pools := map[string]*sqldb.DB{"config": s.Config, "data": s.Data}
+	if pulls := s.Data.Pulls(); pulls != s.Data {
+		pools["pulls"] = pulls
+	}
+	for name, db := range pools {
 		if pool, err := db.SQL(); err == nil {
 			media.Register(r, collectors.NewDBStatsCollector(pool, name))
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,6 +69,7 @@ type dispatcher struct {
 
 	taken  prometheus.Counter
 	waited prometheus.Observer
+	inTime atomic.Int64 // calls that could begin before their grants ended
 
 	mu         sync.Mutex
 	requesting bool // the goroutine runs

@@ -19,8 +19,9 @@ import (
 	"adsync/base/redis"
 )
 
-// grantTries is how many grants of a call may have ended before the call takes the last one anyway. If the ledger is
-// always that slow, all calls are equally late, and an equal delay does no harm.
+// grantTries is how many grants of a call may have ended before the call takes the last one anyway, if no call of its
+// media was in time meanwhile. If the ledger is always that slow, all calls are equally late, and an equal delay does
+// no harm. If only some calls are late, as on a machine that is used up, a late one would arrive together with others.
 const grantTries = 3
 
 // Waiter waits for grants on behalf of callers. Its methods may be called concurrently.
@@ -112,6 +113,7 @@ func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 		Granted(ctx)
 		return Grant{s.until, s.rows}, nil
 	}
+	var inTime int64 // how many calls had been, when this one was late first
 	for late := 0; ; {
 		t, s, err := d.awaitSlot(ctx, c)
 		if err == nil {
@@ -126,8 +128,13 @@ func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 			continue
 		}
 		g := Grant{s.until, s.rows}
-		if clock.Mark().After(s.until) {
-			if late++; late < grantTries {
+		if !clock.Mark().After(s.until) {
+			d.inTime.Add(1)
+		} else {
+			if late++; late == 1 {
+				inTime = d.inTime.Load()
+			}
+			if late < grantTries || d.inTime.Load() != inTime {
 				w.metrics.late.WithLabelValues(c.Media).Inc()
 				continue
 			}

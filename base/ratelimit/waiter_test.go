@@ -528,13 +528,33 @@ func TestWaiter_AGrantNotUsedInTimeIsReplaced(t *testing.T) {
 	})
 }
 
+// Where others are in time, a call that is late waits for as many grants as it takes.
+func TestWaiter_NoLateGrantIsUsedWhileOthersAreInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		const late = 6
+		slow := &slowly{Ledger: grant.NewMemory(testSpread, 1), answers: append(slices.Repeat([]time.Duration{time.Second},
+			late), 0)}
+		w := newWaiter(slow, testSpread, grant.NewRules(), newMetrics(reg))
+		slow.asked = func() { w.dispatcher("m").inTime.Add(1) }
+		require.NoError(t, await(t.Context(), w, grant.Call{Media: "m"}))
+		require.Equal(t, map[string]float64{"adsync_ratelimit_late_total": late},
+			values(t, reg, "adsync_ratelimit_late_total"))
+	})
+}
+
 // slowly answers late.
 type slowly struct {
 	grant.Ledger
 	answers []time.Duration
+	asked   func() // may be nil
 }
 
 func (s *slowly) Request(ctx context.Context, media string, a grant.Request) (grant.Answer, error) {
+	if s.asked != nil {
+		s.asked()
+	}
 	got, err := s.Ledger.Request(ctx, media, a)
 	time.Sleep(s.answers[0])
 	s.answers = s.answers[1:]

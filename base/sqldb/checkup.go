@@ -164,11 +164,11 @@ func (e *examination) settings(ctx context.Context) {
 		e.Add("max_allowed_packet", checkup.OK, set["max_allowed_packet"], "")
 	}
 	open := e.pool.Stats().MaxOpenConnections
-	open += pullConns(open)
+	open *= 2 // with those of the pulls
 	for _, name := range []string{"max_connections", "max_user_connections"} {
 		if most, _ := strconv.Atoi(set[name]); most > 0 && most < open {
-			e.Add(name, checkup.Warning, fmt.Sprintf("%d, and each process opens up to %d connections (max_open_conns and half of it)", most,
-				open),
+			e.Add(name, checkup.Warning,
+				fmt.Sprintf("%d, and each process opens up to %d connections (twice max_open_conns)", most, open),
 				"raise "+name+", or lower max_open_conns: all processes together must fit")
 		}
 	}

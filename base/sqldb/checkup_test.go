@@ -75,7 +75,7 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 	execute(t, owner, "ALTER USER "+user+"@'127.0.0.1' WITH MAX_USER_CONNECTIONS 3")
 	few := check()["data database: max_user_connections"]
 	require.Equal(t, checkup.Warning, few.State)
-	require.Contains(t, few.Detail, "3, and each process opens up to 8 connections")
+	require.Contains(t, few.Detail, "3, and each process opens up to 16 connections (twice max_open_conns)")
 	execute(t, owner, "ALTER USER "+user+"@'127.0.0.1' ACCOUNT LOCK")
 	locked := check()["data database: reached"]
 	require.Equal(t, checkup.Fault, locked.State)
@@ -96,7 +96,8 @@ func TestCheckUp_NamesSettingsOfTheServer(t *testing.T) {
 	require.Equal(t, checkup.Fault, found["data database: binlog_format"].State)
 	require.Equal(t, checkup.Fault, found["config database: read_only"].State)
 	require.Equal(t, checkup.Warning, found["data database: max_allowed_packet"].State)
-	require.Contains(t, found["data database: max_connections"].Detail, "10, and each process opens up to 32 connections")
+	require.Contains(t, found["data database: max_connections"].Detail,
+		"10, and each process opens up to 64 connections (twice max_open_conns)")
 	require.NotContains(t, found, "config database: max_connections", "it opens 4 at most")
 	var tables int
 	require.NoError(t, server.QueryRowContext(t.Context(),

@@ -17,7 +17,9 @@ type Databases struct {
 }
 
 // Pulls returns the databases with the data database's connections for pulls.
-func (s *Databases) Pulls() *Databases { return &Databases{Config: s.Config, Data: s.Data.Pulls(), Reach: s.Reach} }
+func (s *Databases) Pulls() *Databases {
+	return &Databases{Config: s.Config, Data: s.Data.Pulls(), Reach: s.Reach}
+}
 
 // Reach bounds how much one page of a list reads of what no index selects. So a page may be short or empty and still
 // have a next one.

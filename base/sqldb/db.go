@@ -26,9 +26,6 @@ type DB struct {
 	pulls    *DB        // see Pulls; nil with SQLite
 }
 
-// pullConns returns how many connections Pulls has, in addition to the maxOpen others.
-func pullConns(maxOpen int) int { return max(maxOpen/2, 1) }
-
 func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 	db := &DB{dialect: Dialect(cfg.Driver), shardBy: cfg.ShardBy, copyBy: cfg.CopyBy}
 	slow := slowThreshold
@@ -62,7 +59,7 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 		db.readers = append(db.readers, reader)
 	}
 	pulls := &DB{dialect: db.dialect, shardBy: db.shardBy, copyBy: db.copyBy}
-	pulls.writer, pulls.server, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, pullConns(cfg.MaxOpenConns))
+	pulls.writer, pulls.server, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, cfg.MaxOpenConns)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -70,9 +67,9 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 	return db, nil
 }
 
-// Pulls returns the same database for the statements of pulls: they have connections of their own to the writer, which
-// thousands of pulls may wait for. Nothing else must wait behind them: a summary of hundreds of statements would take
-// minutes, and a cancel would not be seen. It has no replicas. Close closes it too.
+// Pulls returns the same database for the statements of pulls: they have as many connections of their own to the
+// writer, which thousands of pulls may wait for. Nothing else must wait behind them: a summary of hundreds of
+// statements would take minutes, and a cancel would not be seen. It has no replicas. Close closes it too.
 func (d *DB) Pulls() *DB {
 	if d.pulls == nil {
 		return d

@@ -141,8 +141,9 @@ func (a *api) limited(r request, login token.Login) grant.Call {
 	return call
 }
 
-// grantTries is how many grants may end before a request is written. After that the request is sent without a bound,
-// so that a connection that is always slow to open does not prevent it forever.
+// grantTries is how many grants may end before a request is written. After that the request is sent without a bound if
+// no other was written in time meanwhile, so that connections that are always slow to open do not prevent it forever.
+// If only some requests are late, a late one would arrive together with others.
 const grantTries = 3
 
 // errGrantEnded reports that a request was not written by the end of its grant and was not sent.
@@ -162,6 +163,7 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 	if err != nil {
 		return nil, err
 	}
+	var inTime int64 // how many requests had been, when this one was late first
 	for try := 1; ; try++ {
 		waiting, span := trace.Start(ctx, "wait for", "limits")
 		grant, err := a.client.wait(waiting, call)
@@ -169,7 +171,7 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 		if err != nil {
 			return nil, err
 		}
-		if try == grantTries {
+		if try >= grantTries && a.client.inTime.Load() == inTime {
 			grant.Until = time.Time{}
 		}
 		began := clock.Mark()
@@ -179,7 +181,13 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 		span.End(err)
 		if errors.Is(err, errGrantEnded) {
 			a.client.metrics.late.WithLabelValues(call.Media).Inc()
+			if try == 1 {
+				inTime = a.client.inTime.Load()
+			}
 			continue
+		}
+		if !grant.Until.IsZero() {
+			a.client.inTime.Add(1)
 		}
 		failpoint.Hit("client.answered")
 		took := clock.Since(began)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,6 +61,7 @@ type Client struct {
 	Options
 	metrics  *metrics
 	slowness slowness
+	inTime   atomic.Int64 // requests that were written before their grants ended
 }
 
 // New returns a Client.

@@ -729,6 +729,33 @@ func TestGet_IsSentEvenIfGrantsAlwaysEnd(t *testing.T) {
 	require.EqualValues(t, 1, s.requests.Load())
 }
 
+// Where others are in time, a late request waits for as many grants as it takes: sent without a bound it would arrive
+// together with others.
+func TestGet_IsNotSentLateWhileOthersAreInTime(t *testing.T) {
+	t.Parallel()
+	const late = 6
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) })
+	grants, other := 0, false
+	s.waiter.until = func() time.Time {
+		if other {
+			return clock.Mark().Add(time.Minute)
+		}
+		if grants++; grants > late {
+			return clock.Mark().Add(time.Minute)
+		}
+		if grants > 1 { // Another request is written in time, after this one was late.
+			other = true
+			_, err := s.client.For(account).Get(t.Context(), "y", nil)
+			require.NoError(t, err)
+			other = false
+		}
+		return clock.Mark().Add(-time.Minute)
+	}
+	_, err := s.client.For(account).Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	require.Equal(t, late+1, grants)
+}
+
 // rowLimiter is a platform that limits rows.
 type rowLimiter struct{ platform }
 
