@@ -58,7 +58,7 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 		}
 		db.readers = append(db.readers, reader)
 	}
-	pulls := &DB{dialect: db.dialect, shardBy: db.shardBy, copyBy: db.copyBy}
+	pulls := &DB{dialect: db.dialect, readers: db.readers, shardBy: db.shardBy, copyBy: db.copyBy}
 	pulls.writer, pulls.server, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, cfg.MaxOpenConns)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -69,7 +69,7 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 
 // Pulls returns the same database for the statements of pulls: they have as many connections of their own to the
 // writer, which thousands of pulls may wait for. Nothing else must wait behind them: a summary of hundreds of
-// statements would take minutes, and a cancel would not be seen. It has no replicas. Close closes it too.
+// statements would take minutes, and a cancel would not be seen. The replicas are the same. Close closes it too.
 func (d *DB) Pulls() *DB {
 	if d.pulls == nil {
 		return d
@@ -80,10 +80,7 @@ func (d *DB) Pulls() *DB {
 // Close closes the database's connections.
 func (d *DB) Close() error {
 	var errs []error
-	if d.pulls != nil {
-		errs = append(errs, d.pulls.Close())
-	}
-	for _, g := range append([]*gorm.DB{d.writer}, d.readers...) {
+	for _, g := range d.Handles() {
 		if g == nil {
 			continue
 		}
