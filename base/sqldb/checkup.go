@@ -59,7 +59,7 @@ func (d *DB) checkUp(ctx context.Context, server string) []checkup.Finding {
 	}
 	if writer.open(ctx, d.writer) {
 		writer.rights(ctx, writes)
-		writer.settings(ctx)
+		writer.settings(ctx, d.pulls != nil)
 	}
 	all := writer.Findings
 	for i, reader := range d.readers {
@@ -138,7 +138,7 @@ func (e *examination) grant(right string) string {
 }
 
 // settings checks the server's settings that would make some work fail.
-func (e *examination) settings(ctx context.Context) {
+func (e *examination) settings(ctx context.Context, pulled bool) {
 	set, err := variables(ctx, e.pool, "log_bin", "binlog_format", "max_allowed_packet", "read_only", "max_connections",
 		"max_user_connections")
 	if err != nil {
@@ -163,12 +163,14 @@ func (e *examination) settings(ctx context.Context) {
 	} else {
 		e.Add("max_allowed_packet", checkup.OK, set["max_allowed_packet"], "")
 	}
-	open := e.pool.Stats().MaxOpenConnections
-	open *= 2 // with those of the pulls
+	open, setting := e.pool.Stats().MaxOpenConnections, "max_open_conns"
+	if pulled {
+		open, setting = 2*open, "twice "+setting
+	}
 	for _, name := range []string{"max_connections", "max_user_connections"} {
 		if most, _ := strconv.Atoi(set[name]); most > 0 && most < open {
 			e.Add(name, checkup.Warning,
-				fmt.Sprintf("%d, and each process opens up to %d connections (twice max_open_conns)", most, open),
+				fmt.Sprintf("%d, and each process opens up to %d connections (%s)", most, open, setting),
 				"raise "+name+", or lower max_open_conns: all processes together must fit")
 		}
 	}

@@ -28,7 +28,7 @@ type Database struct {
 	Driver       string        `koanf:"driver" doc:"mysql (also for MariaDB) or sqlite (one process only)."`
 	Writer       secret.Text   `koanf:"writer" doc:"Server for writes and for reads that decisions rest on. mysql: user:password@tcp(host:3306)/name; sqlite: a file path."`
 	Replicas     []secret.Text `koanf:"replicas" doc:"Read replicas, in the form of writer, for lists and reports. Empty means that the writer serves them too."`
-	MaxOpenConns int           `koanf:"max_open_conns" doc:"Maximum number of connections of a process to a server. Pulls have as many besides, so that nothing else waits behind them. sqlite always writes on one."`
+	MaxOpenConns int           `koanf:"max_open_conns" doc:"Maximum number of connections of a process to a server. Pulls have as many besides to the data database, so that nothing else waits behind them. sqlite always writes on one."`
 	ShardBy      string        `koanf:"shard_by" doc:"For the data database behind a sharding proxy: the end of CREATE TABLE for sharded tables, with {key} for the shard key, such as shardkey={key} of TDSQL. Set it before the first migrate up: existing tables are not changed."`
 	CopyBy       string        `koanf:"copy_by" doc:"The end of CREATE TABLE for small tables of which each shard has a copy, such as shardkey=noshardkey_allset."`
 	Patience     time.Duration `koanf:"patience" doc:"How long the server may take to answer a statement, and so how long a hanging server stays unnoticed. A shorter deadline of the caller applies. Half of it is the longest wait for a lock. Not for sqlite."`

@@ -47,11 +47,11 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Databases, error)
 // New is Open without the check: it opens SQLite's files and contacts no server, so a server that is away is no error
 // yet.
 func New(ctx context.Context, cfg Config, log *slog.Logger) (*Databases, error) {
-	conf, err := openDB(ctx, cfg.Config, log)
+	conf, err := openDB(ctx, cfg.Config, false, log)
 	if err != nil {
 		return nil, fmt.Errorf("open config database: %w", err)
 	}
-	data, err := openDB(ctx, cfg.Data, log)
+	data, err := openDB(ctx, cfg.Data, true, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open data database: %w", err), conf.Close())
 	}

@@ -23,10 +23,11 @@ type DB struct {
 	shardBy  string // the end of CREATE TABLE, see Database
 	copyBy   string
 	server   *connector // of the writer; nil with SQLite
-	pulls    *DB        // see Pulls; nil with SQLite
+	pulls    *DB        // see Pulls; nil with SQLite, and of the config database
 }
 
-func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
+// openDB opens a database, with connections of their own for pulls if it has any.
+func openDB(ctx context.Context, cfg Database, pulled bool, log *slog.Logger) (*DB, error) {
 	db := &DB{dialect: Dialect(cfg.Driver), shardBy: cfg.ShardBy, copyBy: cfg.CopyBy}
 	slow := slowThreshold
 	if cfg.Driver == SQLite {
@@ -57,6 +58,9 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 			return nil, errors.Join(err, db.Close())
 		}
 		db.readers = append(db.readers, reader)
+	}
+	if !pulled {
+		return db, nil
 	}
 	pulls := &DB{dialect: db.dialect, readers: db.readers, shardBy: db.shardBy, copyBy: db.copyBy}
 	pulls.writer, pulls.server, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, cfg.MaxOpenConns)

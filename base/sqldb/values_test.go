@@ -22,7 +22,7 @@ func onServer(t *testing.T) *DB {
 	if server == "" {
 		t.Skip("SQLite reads no lists as JSON")
 	}
-	d, err := openDB(t.Context(), Database{Driver: MySQL, Writer: secret.NewText(server), MaxOpenConns: 2},
+	d, err := openDB(t.Context(), Database{Driver: MySQL, Writer: secret.NewText(server), MaxOpenConns: 2}, false,
 		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
