@@ -33,7 +33,7 @@ func openDB(ctx context.Context, cfg Database, pulled bool, log *slog.Logger) (*
 	if cfg.Driver == SQLite {
 		slow = 0
 	}
-	gormConfig := &gorm.Config{
+	gormConfig := gorm.Config{
 		SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: sqlLog{log: log, slow: slow, budget: &lineBudget{}},
 		QueryFields: true, NamingStrategy: schema.NamingStrategy{SingularTable: true},
 	}

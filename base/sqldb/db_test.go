@@ -11,6 +11,17 @@ import (
 	"adsync/base/store/storetest"
 )
 
+// Each handle has a gorm.Config of its own: gorm keeps a handle's pool and logger there.
+func TestHandles_ShareNoConfig(t *testing.T) {
+	t.Parallel()
+	seen := map[*gorm.Config]bool{}
+	for _, handle := range storetest.New(t).Data.Handles() {
+		require.False(t, seen[handle.Config])
+		seen[handle.Config] = true
+	}
+	require.GreaterOrEqual(t, len(seen), 2)
+}
+
 // Tx does not repeat a commit that must not be done twice. Its caller checks the outcome.
 func TestTx_DoesNotRepeatACommitOfUnknownOutcome(t *testing.T) {
 	t.Parallel()

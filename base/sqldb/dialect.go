@@ -122,7 +122,8 @@ func MysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error)
 	})
 }
 
-func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, maxOpen int) (*gorm.DB, *connector,
+// openMySQL opens a pool. config is its own: gorm keeps the pool in it.
+func openMySQL(dsn secret.Text, patience time.Duration, config gorm.Config, maxOpen int) (*gorm.DB, *connector,
 	error) {
 	c, err := MysqlConfig(dsn, patience)
 	if err != nil {
@@ -137,7 +138,7 @@ func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, max
 	pool.SetMaxIdleConns(maxOpen)
 	pool.SetConnMaxLifetime(3 * time.Minute)
 	pool.SetConnMaxIdleTime(10 * time.Second)
-	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), config)
+	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), &config)
 	return db, connector, err
 }
 
@@ -147,7 +148,8 @@ func SQLiteFile(path string, query url.Values) string {
 	return "file:" + file.EscapedPath() + "?" + query.Encode()
 }
 
-func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int) (*gorm.DB, error) {
+// openSQLite opens a pool. config is its own, as in openMySQL.
+func openSQLite(ctx context.Context, path string, config gorm.Config, conns int) (*gorm.DB, error) {
 	query := url.Values{"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "cache_size(-16000)",
 	}, "_time_format": {"sqlite"}}
@@ -161,7 +163,7 @@ func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int
 	pool := sql.OpenDB(sqliteConnector{driver: sqliteDriver(), name: SQLiteFile(path, query)})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
-	db, err := gorm.Open(sqlite.Dialector{Conn: pool}, config)
+	db, err := gorm.Open(sqlite.Dialector{Conn: pool}, &config)
 	if err == nil {
 		err = pool.PingContext(ctx)
 	}

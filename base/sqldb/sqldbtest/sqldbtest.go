@@ -100,10 +100,10 @@ func (t *brokenTx) Rollback() error { return t.ConnPool.(gorm.TxCommitter).Rollb
 // Statements returns how many statements the database runs in fn, without those that begin and end transactions.
 func Statements(d *sqldb.DB, fn func()) int {
 	var n atomic.Int64
-	for _, writer := range d.Writers() {
-		was := writer.Logger
-		defer func() { writer.Logger = was }()
-		writer.Logger = &statementCounter{Interface: was, n: &n}
+	for _, handle := range d.Handles() {
+		was := handle.Logger
+		defer func() { handle.Logger = was }()
+		handle.Logger = &statementCounter{Interface: was, n: &n}
 	}
 	fn()
 	return int(n.Load())
@@ -125,14 +125,14 @@ type Ran struct {
 	Text string
 }
 
-// Captured returns the statements that both databases' writers run in fn.
+// Captured returns the statements that both databases' handles run in fn.
 func Captured(s *sqldb.Databases, fn func()) []Ran {
 	c := &capture{}
 	for _, d := range []*sqldb.DB{s.Config, s.Data} {
-		for _, writer := range d.Writers() {
-			was := writer.Logger
-			defer func() { writer.Logger = was }()
-			writer.Logger = capturing{Interface: was, db: d, into: c}
+		for _, handle := range d.Handles() {
+			was := handle.Logger
+			defer func() { handle.Logger = was }()
+			handle.Logger = capturing{Interface: was, db: d, into: c}
 		}
 	}
 	fn()
