@@ -2,11 +2,11 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"gorm.io/gorm"
 
 	"adsync/base/day"
 	"adsync/base/sqldb"
@@ -43,15 +43,15 @@ func occupy(t *testing.T, d *sqldb.DB) (release func()) {
 	t.Helper()
 	pool, err := d.SQL()
 	require.NoError(t, err)
-	var taken []*gorm.DB
+	var taken []*sql.Conn
 	for range pool.Stats().MaxOpenConnections {
-		tx := d.Writer(t.Context()).Begin()
-		require.NoError(t, tx.Error)
-		taken = append(taken, tx)
+		conn, err := pool.Conn(t.Context())
+		require.NoError(t, err)
+		taken = append(taken, conn)
 	}
 	return func() {
-		for _, tx := range taken {
-			require.NoError(t, tx.Rollback().Error)
+		for _, conn := range taken {
+			require.NoError(t, conn.Close())
 		}
 	}
 }
