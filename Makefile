@@ -23,6 +23,10 @@ PROMETHEUS := $(CACHE)/prometheus-$(PROMETHEUS_VERSION)/prometheus
 SCHEMATHESIS_VERSION := 4.32.5
 SCHEMATHESIS := $(CACHE)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 
+# Programs that read report files, and write ORC files. They are Python.
+READERS_PACKAGES := pandas==3.1.1 pyarrow==26.0.1 openpyxl==3.1.5 pyorc==0.12.0
+READERS := $(CACHE)/readers-3.1.1-26.0.1-3.1.5-0.12.0
+
 # Test programs come without debugging data: linking takes two thirds of the time, and a panic still names its lines.
 # RESULTS=DIR also writes the results of each test target to DIR/TARGET.json, one `go test -json` event per line.
 RESULTS ?=
@@ -199,6 +203,16 @@ pictures: ## Take the pictures of docs/pictures again, of a running standalone; 
 	cd test/page && ADSYNC_PAGE_PICTURES=$(abspath docs/pictures) \
 		ADSYNC_PAGE_URL=$(or $(URL),http://127.0.0.1:8080/) $(GO) test -count=1 -run TestPicture ./...
 
+.PHONY: test-formats
+# It needs Python's packages and LibreOffice, and says so where they are not available.
+test-formats: $(GOTESTSUM) ## Read report files of each format with pandas, pyarrow, openpyxl and LibreOffice.
+	@command -v soffice >/dev/null || { test "$$(id -u)" = 0 && apt-get update -q >/dev/null && \
+		DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends \
+			libreoffice-calc >/dev/null; } || echo "NOT CHECKED: LibreOffice (libreoffice-calc) is not installed"
+	@if $(MAKE) --no-print-directory $(READERS)/installed; \
+	then ADSYNC_TEST_PYTHON=$(READERS)/bin/python $(TEST) -count=1 ./test/formats ./publish/orc; \
+	else echo "NOT CHECKED: $(READERS_PACKAGES) cannot be installed"; fi
+
 # EXAMPLES=n and SEED=n choose the requests. It needs Python's packages, and says so where they are not available.
 .PHONY: test-schema
 test-schema: build ## Send generated requests to each operation of the API of a standalone.
@@ -325,6 +339,11 @@ $(GOTESTSUM):
 $(SCHEMATHESIS):
 	python3 -m venv $(@D)/..
 	$(@D)/pip install --quiet schemathesis==$(SCHEMATHESIS_VERSION)
+
+$(READERS)/installed:
+	python3 -m venv $(@D)
+	$(@D)/bin/pip install --quiet $(READERS_PACKAGES)
+	touch $@
 
 $(PROMETHEUS):
 	GOBIN=$(@D) $(GO) install -tags remove_all_sd,enable_dns_sd \

@@ -26,6 +26,30 @@ const (
 	AuthorisationStateWaiting    AuthorisationState = "waiting"
 )
 
+// Defines values for DestinationKind.
+const (
+	DestinationKindDir  DestinationKind = "dir"
+	DestinationKindFtp  DestinationKind = "ftp"
+	DestinationKindFtps DestinationKind = "ftps"
+	DestinationKindS3   DestinationKind = "s3"
+	DestinationKindSftp DestinationKind = "sftp"
+)
+
+// Defines values for PublicationState.
+const (
+	PublicationStateCancelled  PublicationState = "cancelled"
+	PublicationStateEmpty      PublicationState = "empty"
+	PublicationStateFailed     PublicationState = "failed"
+	PublicationStatePlanned    PublicationState = "planned"
+	PublicationStatePublished  PublicationState = "published"
+	PublicationStateRendered   PublicationState = "rendered"
+	PublicationStateSuperseded PublicationState = "superseded"
+	PublicationStateUploaded   PublicationState = "uploaded"
+	PublicationStateVerified   PublicationState = "verified"
+	PublicationStateVisible    PublicationState = "visible"
+	PublicationStateWaiting    PublicationState = "waiting"
+)
+
 // Defines values for RunState.
 const (
 	RunStateCancelled  RunState = "cancelled"
@@ -417,6 +441,21 @@ type CodeRequest struct {
 	Code string `json:"code,omitempty,omitzero"`
 }
 
+// Completeness When a file is made. The whole object is replaced.
+type Completeness struct {
+	// When At the moment of the cron (due), or when the figures of its period are whole (complete).
+	When string `json:"when,omitempty,omitzero"`
+
+	// LatestMinutes How long a file waits after its moment, which is that of the cron or of the order; 0 is without end.
+	LatestMinutes int64 `json:"latest_minutes,omitempty,omitzero"`
+
+	// AtLatest What happens then: it goes out incomplete, or waits on.
+	AtLatest string `json:"at_latest,omitempty,omitzero"`
+
+	// Parked What parked accounts that lack figures mean.
+	Parked string `json:"parked,omitempty,omitzero"`
+}
+
 // Consumer defines model for Consumer.
 type Consumer struct {
 	ID         string         `json:"id"`
@@ -445,6 +484,18 @@ type ConsumerPool struct {
 	Limited    Count   `json:"limited"`
 	Partitions []Count `json:"partitions"`
 	Careful    Count   `json:"careful"`
+}
+
+// Corrections Whether revisions follow when figures change. The whole object is replaced.
+type Corrections struct {
+	// EveryMinutes The least time between two revisions; 0 is none.
+	EveryMinutes int64 `json:"every_minutes,omitempty,omitzero"`
+
+	// QuietMinutes How long a change must stay the same; 0 is 10.
+	QuietMinutes int64 `json:"quiet_minutes,omitempty,omitzero"`
+
+	// Days How long revisions follow, from the moment of the file on.
+	Days int64 `json:"days,omitempty,omitzero"`
 }
 
 // Count defines model for Count.
@@ -610,6 +661,69 @@ type DeletedTask struct {
 
 	// OpenRuns Its runs that continue to their end.
 	OpenRuns []ID `json:"open_runs"`
+}
+
+// Destination defines model for Destination.
+type Destination struct {
+	Name           ReportName             `json:"name"`
+	Kind           DestinationKind        `json:"kind"`
+	Address        string                 `json:"address"`
+	Prefix         string                 `json:"prefix"`
+	Login          string                 `json:"login"`
+	HasCredentials bool                   `json:"has_credentials"`
+	HostKey        string                 `json:"host_key"`
+	Ca             string                 `json:"ca"`
+	Options        map[string]interface{} `json:"options"`
+	Enabled        bool                   `json:"enabled"`
+
+	// Subscriptions Those that deliver to it or read from it.
+	Subscriptions []string `json:"subscriptions"`
+}
+
+// DestinationKind defines model for DestinationKind.
+type DestinationKind string
+
+// DestinationList defines model for DestinationList.
+type DestinationList struct {
+	Destinations []Destination `json:"destinations"`
+}
+
+// DestinationRequest What is left out stays; of a new destination it is empty.
+type DestinationRequest struct {
+	Kind DestinationKind `json:"kind,omitempty,omitzero"`
+
+	// Address Of s3 the address of the bucket, such as https://s3.example.com/reports; of sftp, ftp and ftps host:port; of dir an absolute path.
+	Address *string `json:"address,omitempty"`
+
+	// Prefix A directory there.
+	Prefix *string `json:"prefix,omitempty"`
+
+	// Login The user, or the access key of s3.
+	Login *string `json:"login,omitempty"`
+
+	// Password The password, or the secret key of s3. It is stored sealed and is never shown.
+	Password *string `json:"password,omitempty"`
+
+	// Key A private key of sftp, in PEM. It is stored sealed and is never shown.
+	Key *string `json:"key,omitempty"`
+
+	// HostKey The keys of an sftp server, a line each, as in known_hosts without the name of the host.
+	HostKey *string `json:"host_key,omitempty"`
+
+	// Ca Certificates in PEM that the server's must be signed by; the system's if empty.
+	Ca *string `json:"ca,omitempty"`
+
+	// Options Settings of the kind.
+	Options map[string]interface{} `json:"options,omitempty,omitzero"`
+	Enabled *bool                  `json:"enabled,omitempty"`
+}
+
+// DestinationTest defines model for DestinationTest.
+type DestinationTest struct {
+	Ok bool `json:"ok"`
+
+	// Detail Which step failed, and what to do.
+	Detail string `json:"detail"`
 }
 
 // Difference defines model for Difference.
@@ -1191,6 +1305,22 @@ type MediaOverview struct {
 	LateSeconds   float64 `json:"late_seconds"`
 }
 
+// MissingFigures defines model for MissingFigures.
+type MissingFigures struct {
+	Media string `json:"media"`
+
+	// AccountID Of adsync.
+	AccountID int64  `json:"account_id"`
+	Report    string `json:"report"`
+	Level     string `json:"level"`
+	From      Day    `json:"from"`
+	To        Day    `json:"to"`
+	Why       string `json:"why"`
+
+	// Parked Nothing pulls the account.
+	Parked bool `json:"parked,omitempty,omitzero"`
+}
+
 // Money defines model for Money.
 type Money struct {
 	Currency string `json:"currency"`
@@ -1283,6 +1413,12 @@ type Ordered struct {
 	Redrive  bool   `json:"redrive,omitempty,omitzero"`
 }
 
+// OrderedPublications defines model for OrderedPublications.
+type OrderedPublications struct {
+	Publications []Publication `json:"publications"`
+	Ordered      bool          `json:"ordered"`
+}
+
 // Overview Money is in millionths of a currency, and never added up over currencies.
 type Overview struct {
 	At        time.Time       `json:"at"`
@@ -1368,6 +1504,71 @@ type Problem struct {
 	Instance string       `json:"instance"`
 	Errors   []FieldError `json:"errors,omitempty,omitzero"`
 }
+
+// Publication defines model for Publication.
+type Publication struct {
+	ID           string           `json:"id"`
+	Subscription string           `json:"subscription"`
+	From         Day              `json:"from"`
+	To           Day              `json:"to"`
+	Revision     int64            `json:"revision"`
+	Sequence     int64            `json:"sequence"`
+	Destination  string           `json:"destination"`
+	Name         string           `json:"name"`
+	Customer     string           `json:"customer"`
+	State        PublicationState `json:"state"`
+	RunID        string           `json:"run_id,omitempty,omitzero"`
+	Rows         *int64           `json:"rows,omitempty"`
+	Columns      *int64           `json:"columns,omitempty"`
+	Bytes        *int64           `json:"bytes,omitempty"`
+	Sha256       string           `json:"sha256,omitempty,omitzero"`
+
+	// Incomplete Figures are missing that it should have waited for.
+	Incomplete bool `json:"incomplete"`
+
+	// Missing In the answer about one file: the figures that were missing when it was made.
+	Missing []MissingFigures `json:"missing,omitempty,omitzero"`
+
+	// Error The last failure, or what a waiting file waits for.
+	Error string    `json:"error,omitempty,omitzero"`
+	Lane  string    `json:"lane,omitempty,omitzero"`
+	DueAt time.Time `json:"due_at,omitempty,omitzero"`
+
+	// LatestAt When it waits no longer.
+	LatestAt time.Time `json:"latest_at,omitempty,omitzero"`
+
+	// CompareAt When it is made again and compared.
+	CompareAt    time.Time `json:"compare_at,omitempty,omitzero"`
+	CorrectUntil time.Time `json:"correct_until,omitempty,omitzero"`
+
+	// WebhookAt When its webhook is called.
+	WebhookAt time.Time `json:"webhook_at,omitempty,omitzero"`
+
+	// WebhookError Why the last call of its webhook has failed.
+	WebhookError string    `json:"webhook_error,omitempty,omitzero"`
+	PlannedAt    time.Time `json:"planned_at"`
+	RenderedAt   time.Time `json:"rendered_at,omitempty,omitzero"`
+	UploadedAt   time.Time `json:"uploaded_at,omitempty,omitzero"`
+	VerifiedAt   time.Time `json:"verified_at,omitempty,omitzero"`
+	VisibleAt    time.Time `json:"visible_at,omitempty,omitzero"`
+	PublishedAt  time.Time `json:"published_at,omitempty,omitzero"`
+}
+
+// PublicationList defines model for PublicationList.
+type PublicationList struct {
+	Publications []Publication `json:"publications"`
+	Next         string        `json:"next"`
+}
+
+// PublicationOrder defines model for PublicationOrder.
+type PublicationOrder struct {
+	From   Day  `json:"from"`
+	To     Day  `json:"to"`
+	DryRun bool `json:"dry_run,omitempty,omitzero"`
+}
+
+// PublicationState defines model for PublicationState.
+type PublicationState string
 
 // Rebinding defines model for Rebinding.
 type Rebinding struct {
@@ -1457,6 +1658,9 @@ type Reload struct {
 	Warnings []TaskWarnings `json:"warnings"`
 	Bad      []BadTask      `json:"bad"`
 }
+
+// ReportName defines model for ReportName.
+type ReportName = string
 
 // RerunRequest defines model for RerunRequest.
 type RerunRequest struct {
@@ -1570,6 +1774,130 @@ type Stop struct {
 	Until     time.Time `json:"until,omitempty,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitempty,omitzero"`
 	LiftedBy  string    `json:"lifted_by,omitempty,omitzero"`
+}
+
+// Subscription defines model for Subscription.
+type Subscription struct {
+	Name ReportName `json:"name"`
+
+	// Query Empty if its rows come from files.
+	Query string `json:"query"`
+
+	// Files Parquet or ORC files that its rows come from, instead of a query. The whole object is replaced.
+	Files *SubscriptionFiles `json:"files,omitempty"`
+
+	// Scope Whose rows its query sees. An empty list does not narrow it down.
+	Scope       SubscriptionScope      `json:"scope"`
+	Format      map[string]interface{} `json:"format"`
+	Path        string                 `json:"path"`
+	Destination string                 `json:"destination"`
+	Cron        string                 `json:"cron"`
+	Timezone    string                 `json:"timezone"`
+	Period      string                 `json:"period"`
+	OnEmpty     string                 `json:"on_empty"`
+	OnExists    string                 `json:"on_exists"`
+	Verify      string                 `json:"verify"`
+	Manifest    bool                   `json:"manifest"`
+	RowsMax     int64                  `json:"rows_max"`
+
+	// Completeness When a file is made. The whole object is replaced.
+	Completeness Completeness `json:"completeness"`
+
+	// Corrections Whether revisions follow when figures change. The whole object is replaced.
+	Corrections      Corrections `json:"corrections"`
+	Lane             string      `json:"lane"`
+	Owner            string      `json:"owner"`
+	Customer         string      `json:"customer"`
+	Enabled          bool        `json:"enabled"`
+	Webhook          string      `json:"webhook"`
+	HasWebhookSecret bool        `json:"has_webhook_secret"`
+
+	// Since Moments of the cron before it make no file.
+	Since time.Time `json:"since"`
+
+	// Error Why it makes no files: the row cannot be used. Empty if it can.
+	Error string `json:"error"`
+}
+
+// SubscriptionColumn defines model for SubscriptionColumn.
+type SubscriptionColumn struct {
+	// Name Its name in the files.
+	Name string `json:"name"`
+
+	// As Its name in the report, if it is another one.
+	As string `json:"as,omitempty,omitzero"`
+}
+
+// SubscriptionFiles Parquet or ORC files that its rows come from, instead of a query. The whole object is replaced.
+type SubscriptionFiles struct {
+	// Destination The destination of the kind dir or s3 where they are.
+	Destination string `json:"destination"`
+
+	// Path Their name there, with the placeholders of a path. A final * stands for all that begin so.
+	Path string `json:"path"`
+
+	// Done The name of a file in their directory that must be there first, such as _SUCCESS.
+	Done string `json:"done,omitempty,omitzero"`
+
+	// Columns The columns to read, in this order; none for all.
+	Columns []SubscriptionColumn `json:"columns,omitempty,omitzero"`
+}
+
+// SubscriptionList defines model for SubscriptionList.
+type SubscriptionList struct {
+	Subscriptions []Subscription `json:"subscriptions"`
+}
+
+// SubscriptionRequest What is left out stays; of a new subscription it is the default.
+type SubscriptionRequest struct {
+	// Query One SELECT, with the parameters :day, :from, :to, :period, :game and :customer. It replaces files.
+	Query *string `json:"query,omitempty"`
+
+	// Files Parquet or ORC files that its rows come from, instead of a query. The whole object is replaced.
+	Files *SubscriptionFiles `json:"files,omitempty"`
+
+	// Scope Whose rows its query sees. An empty list does not narrow it down.
+	Scope *SubscriptionScope `json:"scope,omitempty"`
+
+	// Format The format and its options, such as {"format": "csv", "gzip": true}.
+	Format      map[string]interface{} `json:"format,omitempty,omitzero"`
+	Path        *string                `json:"path,omitempty"`
+	Destination *string                `json:"destination,omitempty"`
+	Cron        *string                `json:"cron,omitempty"`
+	Timezone    *string                `json:"timezone,omitempty"`
+	Period      *string                `json:"period,omitempty"`
+	OnEmpty     *string                `json:"on_empty,omitempty"`
+	OnExists    *string                `json:"on_exists,omitempty"`
+	Verify      *string                `json:"verify,omitempty"`
+	Manifest    *bool                  `json:"manifest,omitempty"`
+	RowsMax     *int64                 `json:"rows_max,omitempty"`
+
+	// Completeness When a file is made. The whole object is replaced.
+	Completeness *Completeness `json:"completeness,omitempty"`
+
+	// Corrections Whether revisions follow when figures change. The whole object is replaced.
+	Corrections *Corrections `json:"corrections,omitempty"`
+
+	// Lane Empty: by the size of the file.
+	Lane     *string `json:"lane,omitempty"`
+	Owner    *string `json:"owner,omitempty"`
+	Customer *string `json:"customer,omitempty"`
+	Enabled  *bool   `json:"enabled,omitempty"`
+
+	// Webhook The https address that is called when a file is published. It is shown to all who may read.
+	Webhook *string `json:"webhook,omitempty"`
+
+	// WebhookSecret Signs these calls: 16 bytes or more. It is stored sealed and is never shown.
+	WebhookSecret *string `json:"webhook_secret,omitempty"`
+}
+
+// SubscriptionScope Whose rows its query sees. An empty list does not narrow it down.
+type SubscriptionScope struct {
+	Games []string `json:"games,omitempty,omitzero"`
+
+	// Accounts Ids of adsync.
+	Accounts []int64  `json:"accounts,omitempty,omitzero"`
+	Media    []string `json:"media,omitempty,omitzero"`
 }
 
 // Subtask defines model for Subtask.
@@ -1886,6 +2214,9 @@ type LoginID = ID
 // MediaFilter A platform's name, as tasks, topics and tables have it.
 type MediaFilter = Media
 
+// PublicationID defines model for PublicationID.
+type PublicationID = ID
+
 // RunID defines model for RunID.
 type RunID = ID
 
@@ -2144,6 +2475,27 @@ type LiftPauseParams struct {
 	By string `form:"by,omitempty" json:"by,omitempty,omitzero"`
 }
 
+// ListPublicationsParams defines parameters for ListPublications.
+type ListPublicationsParams struct {
+	Subscription string `form:"subscription,omitempty" json:"subscription,omitempty,omitzero"`
+	Destination  string `form:"destination,omitempty" json:"destination,omitempty,omitzero"`
+	Customer     string `form:"customer,omitempty" json:"customer,omitempty,omitzero"`
+
+	// Name The name of the file.
+	Name  string           `form:"name,omitempty" json:"name,omitempty,omitzero"`
+	State PublicationState `form:"state,omitempty" json:"state,omitempty,omitzero"`
+
+	// From Files about this day or a later one.
+	From Day `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// To Files about this day or an earlier one.
+	To Day `form:"to,omitempty" json:"to,omitempty,omitzero"`
+
+	// After The next of the page before.
+	After AfterID   `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit1000 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+}
+
 // ListDifferencesParams defines parameters for ListDifferences.
 type ListDifferencesParams struct {
 	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
@@ -2322,6 +2674,31 @@ func (c *Client) GetDead(ctx context.Context, params GetDeadParams) (DeadSubtask
 	return call[DeadSubtask](ctx, c, "GET", at("/api/v1/dead/subtask"), params, nil)
 }
 
+// ListDestinations: The places where report files are delivered.
+func (c *Client) ListDestinations(ctx context.Context) (DestinationList, error) {
+	return call[DestinationList](ctx, c, "GET", at("/api/v1/destinations"), nil, nil)
+}
+
+// DeleteDestination: Deletes a destination that no subscription uses.
+func (c *Client) DeleteDestination(ctx context.Context, name ReportName) (Destination, error) {
+	return call[Destination](ctx, c, "DELETE", at("/api/v1/destinations/{name}", name), nil, nil)
+}
+
+// GetDestination: One destination.
+func (c *Client) GetDestination(ctx context.Context, name ReportName) (Destination, error) {
+	return call[Destination](ctx, c, "GET", at("/api/v1/destinations/{name}", name), nil, nil)
+}
+
+// PutDestination: Makes a destination, or changes one.
+func (c *Client) PutDestination(ctx context.Context, name ReportName, request DestinationRequest) (Destination, error) {
+	return call[Destination](ctx, c, "PUT", at("/api/v1/destinations/{name}", name), nil, request)
+}
+
+// TestDestination: Writes, reads back and deletes a small file there, from the process that answers.
+func (c *Client) TestDestination(ctx context.Context, name ReportName) (DestinationTest, error) {
+	return call[DestinationTest](ctx, c, "POST", at("/api/v1/destinations/{name}/test", name), nil, nil)
+}
+
 // ListDue: Subtasks that wait to be sent again, the next due ones first.
 func (c *Client) ListDue(ctx context.Context, params ListDueParams) (WaitingSubtaskList, error) {
 	return call[WaitingSubtaskList](ctx, c, "GET", at("/api/v1/due"), params, nil)
@@ -2357,7 +2734,7 @@ func (c *Client) ListLanes(ctx context.Context) (LaneList, error) {
 	return call[LaneList](ctx, c, "GET", at("/api/v1/lanes"), nil, nil)
 }
 
-// DeleteLane: Deletes a lane that no task and no open run travels on.
+// DeleteLane: Deletes a lane that no task, subscription or open run travels on.
 func (c *Client) DeleteLane(ctx context.Context, media LanePlatform, lane LanePath) (Lane, error) {
 	return call[Lane](ctx, c, "DELETE", at("/api/v1/lanes/{media}/{lane}", media, lane), nil, nil)
 }
@@ -2452,6 +2829,26 @@ func (c *Client) LiftPause(ctx context.Context, id ID, params LiftPauseParams) (
 	return call[Stop](ctx, c, "DELETE", at("/api/v1/pauses/{id}", id), params, nil)
 }
 
+// ListPublications: Report files and how far they have come, the newest first.
+func (c *Client) ListPublications(ctx context.Context, params ListPublicationsParams) (PublicationList, error) {
+	return call[PublicationList](ctx, c, "GET", at("/api/v1/publications"), params, nil)
+}
+
+// GetPublication: One report file.
+func (c *Client) GetPublication(ctx context.Context, id PublicationID) (Publication, error) {
+	return call[Publication](ctx, c, "GET", at("/api/v1/publications/{id}", id), nil, nil)
+}
+
+// CancelPublication: Ends an open file.
+func (c *Client) CancelPublication(ctx context.Context, id PublicationID) (Publication, error) {
+	return call[Publication](ctx, c, "POST", at("/api/v1/publications/{id}/cancel", id), nil, nil)
+}
+
+// RedeliverPublication: Makes a file again that has ended or was published.
+func (c *Client) RedeliverPublication(ctx context.Context, id PublicationID) (Publication, error) {
+	return call[Publication](ctx, c, "POST", at("/api/v1/publications/{id}/redeliver", id), nil, nil)
+}
+
 // ListDifferences: Figures of accounts that are not the sums of their levels.
 func (c *Client) ListDifferences(ctx context.Context, params ListDifferencesParams) (DifferenceList, error) {
 	return call[DifferenceList](ctx, c, "GET", at("/api/v1/reconciliation"), params, nil)
@@ -2480,6 +2877,31 @@ func (c *Client) RerunFailed(ctx context.Context, id RunID, request RerunRequest
 // ListRunSubtasks: The subtasks of a run, by account and part.
 func (c *Client) ListRunSubtasks(ctx context.Context, id RunID, params ListRunSubtasksParams) (SubtaskList, error) {
 	return call[SubtaskList](ctx, c, "GET", at("/api/v1/runs/{id}/subtasks", id), params, nil)
+}
+
+// ListSubscriptions: The report files that are subscribed to.
+func (c *Client) ListSubscriptions(ctx context.Context) (SubscriptionList, error) {
+	return call[SubscriptionList](ctx, c, "GET", at("/api/v1/subscriptions"), nil, nil)
+}
+
+// DeleteSubscription: Deletes a subscription. Its open files are cancelled.
+func (c *Client) DeleteSubscription(ctx context.Context, name ReportName) (Subscription, error) {
+	return call[Subscription](ctx, c, "DELETE", at("/api/v1/subscriptions/{name}", name), nil, nil)
+}
+
+// GetSubscription: One subscription.
+func (c *Client) GetSubscription(ctx context.Context, name ReportName) (Subscription, error) {
+	return call[Subscription](ctx, c, "GET", at("/api/v1/subscriptions/{name}", name), nil, nil)
+}
+
+// PutSubscription: Makes a subscription, or changes one.
+func (c *Client) PutSubscription(ctx context.Context, name ReportName, request SubscriptionRequest) (Subscription, error) {
+	return call[Subscription](ctx, c, "PUT", at("/api/v1/subscriptions/{name}", name), nil, request)
+}
+
+// OrderPublications: Orders the files of a range of days, now.
+func (c *Client) OrderPublications(ctx context.Context, name ReportName, request PublicationOrder) (OrderedPublications, error) {
+	return call[OrderedPublications](ctx, c, "POST", at("/api/v1/subscriptions/{name}/publications", name), nil, request)
 }
 
 // GetSubtask: A subtask, with the error of each delivery that failed.

@@ -8,6 +8,7 @@ import (
 	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/account"
+	"adsync/publish"
 	"adsync/upkeep"
 )
 
@@ -29,6 +30,9 @@ func DefaultTasks(platforms []media.Platform) []settings.NewTask {
 		// Days that differed in the morning and were pulled again are checked soon.
 		{Name: "system.reconcile.open", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "~ * * * *", Lane: "offline",
 			Params: `{"only_open":true}`},
+		// Large files take long to make and to deliver. A try that fails is repeated for about two hours.
+		{Name: publish.FilesName, Media: publish.Media, Handler: publish.FilesName, Cron: "* * * * *", Lane: publish.Lane,
+			TimeoutSeconds: 4 * 3600, RetryMax: 15},
 	}
 	minutes := spread{}
 	for _, p := range platforms {

@@ -48,6 +48,7 @@ import (
 	"adsync/producer/api"
 	"adsync/producer/overview"
 	"adsync/producer/watch"
+	"adsync/publish"
 	"adsync/upkeep"
 )
 
@@ -148,6 +149,8 @@ type Deps struct {
 	Node    string
 	// Partner has the business's own figures; nil without any.
 	Partner *summaries.PartnerSource
+	// Files makes report files; nil for a process that makes none.
+	Files *Files
 	// Retention defines which rows of the tables are pruned.
 	Retention upkeep.Retention
 	// Tracer traces subtasks; nil if nothing is traced.
@@ -237,7 +240,13 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		Store: e.deps.Store, Marks: e.deps.Store.Data, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner,
 		Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer,
 	})...)
-	return media.NewRegistry(all...)
+	files := publish.Deps{Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning, Node: e.deps.Node,
+		Platforms: e.platforms, Logger: e.deps.Logger, Registerer: e.deps.Registerer}
+	if f := e.deps.Files; f != nil {
+		files.Spool, files.Database, files.LargeBytes = f.Spool, f.Database, f.large
+		files.LocalWebhooks = f.localWebhooks
+	}
+	return media.NewRegistry(append(all, publish.Handler(files), publish.BackupHandler(files))...)
 }
 
 // Registry finds the handlers.
@@ -360,7 +369,7 @@ func (e *Engine) shown(ctx context.Context) overview.Overview {
 
 // Routes returns the operators' API of a producer. o must come from Overview.
 func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
-	return api.Routes(api.Deps{
+	return api.Routes(api.Deps{Box: e.deps.Box,
 		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms,
 		Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
 		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get, Why: e.board.Why,

@@ -47,6 +47,8 @@ type Plan struct {
 	Zone      *time.Location // the account's zone; the task's for Once
 	Params    json.RawMessage
 	From, To  day.Day // the days of an order; empty when the task's own rule applies
+	// Parts are those that an order names, for kinds whose orders do; others have no use for them.
+	Parts []string
 }
 
 // Work is one subtask to execute.

@@ -327,7 +327,7 @@ func planParts(handler media.Handler, plannedAt time.Time, zone string, settings
 	}
 	plan := media.Plan{PlannedAt: plannedAt, Zone: loc, Params: settings.Params}
 	if settings.Order != nil {
-		plan.From, plan.To = settings.Order.From, settings.Order.To
+		plan.From, plan.To, plan.Parts = settings.Order.From, settings.Order.To, settings.Order.Parts
 	}
 	names, err := handler.Parts(plan)
 	if err != nil {

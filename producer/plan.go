@@ -297,6 +297,9 @@ func (p *planning) fill(run *ledger.Run, tk *tasklist.Task, order *task.Order) {
 	run.TaskName, run.Media, run.Handler, run.TaskRevision = tk.Name, tk.Media, tk.Handler, tk.Revision
 	run.Settings, run.Timezone = tk.Settings, tk.Timezone
 	run.Settings.Order = order
+	if order != nil {
+		run.Settings.Lane = cmp.Or(order.Lane, run.Settings.Lane)
+	}
 	if order != nil && order.Redrive != nil {
 		run.OriginRunID = order.Redrive.Origin
 		run.Settings.FanOutRate = cmp.Or(order.Redrive.Rate, run.Settings.FanOutRate)

@@ -138,8 +138,8 @@ func (d *dataDir) holds(l *live.Pull) error {
 }
 
 // owned holds the names of the files that standalone creates in the directory. Other files may exist next to them.
-var owned = []string{"lock", "config.db*", "data.db*", partnerFile + "*", "secret.key", serversFile, liveMark, "kafka",
-	"world"}
+var owned = []string{"lock", "config.db*", "data.db*", partnerFile + "*", spoolDir, reportsDir, "secret.key",
+	serversFile, liveMark, "kafka", "world"}
 
 // tighten removes other users' rights from the files that an earlier release left in the directory.
 func (d *dataDir) tighten() error {

@@ -164,7 +164,7 @@ func (s *stack) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const by = "standalone --once"
+	by := task.Order{By: "standalone --once"}
 	if report.Runs, err = s.runOnce(ctx, now, by, s.progress()); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *stack) once(ctx context.Context) error {
 		return err
 	}
 	for phase := 1; phase < phases; phase++ {
-		again, err := s.runPhase(ctx, now, by, phase, s.progress())
+		again, err := s.runPhase(ctx, now, ofPhase(phase, by), s.progress())
 		if err != nil {
 			return err
 		}
@@ -207,23 +207,23 @@ func (s *stack) once(ctx context.Context) error {
 	return report.Check()
 }
 
-// firstRound runs every task once, phase by phase.
-func (s *stack) firstRound(ctx context.Context) {
-	_, err := s.runOnce(ctx, s.world.clock.Now(), "standalone's first start", func([]ledger.Run) {})
-	if err != nil && ctx.Err() == nil {
-		s.Logger.Error("the first round of all tasks failed; their crons continue", "err", err)
-	}
-}
+// orderFor returns the order for a task, and whether there is one.
+type orderFor func(producer.Task) (task.Order, bool)
 
-// orderTasks orders every task of a phase once, all at the moment now of the world. It returns the ids of their runs.
-// It skips disabled and invalid rows, which the API lists.
-func (s *stack) orderTasks(ctx context.Context, now time.Time, by string, phase int) ([]int64, error) {
+// orderTasks orders every task once for which request returns an order, all at the moment now of the world. It returns
+// the ids of their runs. It skips disabled and invalid rows, which the API lists.
+func (s *stack) orderTasks(ctx context.Context, now time.Time, request orderFor) ([]int64, error) {
 	var ids []int64
 	for _, row := range s.runs.Plan.Tasks() {
-		if !row.Usable || !row.Enabled || phaseOf(row) != phase || !s.world.has(row.Media) {
+		if !row.Usable || !row.Enabled || !s.world.has(row.Media) {
 			continue
 		}
-		id, err := s.runs.Order(ctx, row.ID, task.Order{Scope: task.ScopeAll, By: by}, now)
+		order, wanted := request(row)
+		if !wanted {
+			continue
+		}
+		order.Scope = task.ScopeAll
+		id, err := s.runs.Order(ctx, row.ID, order, now)
 		if err != nil {
 			return nil, err
 		}
@@ -247,12 +247,17 @@ func phaseOf(row producer.Task) int {
 	}
 }
 
+// ofPhase orders each task of a phase.
+func ofPhase(phase int, order task.Order) orderFor {
+	return func(row producer.Task) (task.Order, bool) { return order, phaseOf(row) == phase }
+}
+
 // runOnce orders every task, phase by phase, and waits for the end of their runs.
-func (s *stack) runOnce(ctx context.Context, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport,
+func (s *stack) runOnce(ctx context.Context, now time.Time, by task.Order, progress func([]ledger.Run)) ([]RunReport,
 	error) {
 	var reports []RunReport
 	for phase := range phases {
-		part, err := s.runPhase(ctx, now, by, phase, progress)
+		part, err := s.runPhase(ctx, now, ofPhase(phase, by), progress)
 		if err != nil {
 			return nil, err
 		}
@@ -261,9 +266,10 @@ func (s *stack) runOnce(ctx context.Context, now time.Time, by string, progress 
 	return reports, nil
 }
 
-func (s *stack) runPhase(ctx context.Context, now time.Time, by string, phase int,
-	progress func([]ledger.Run)) ([]RunReport, error) {
-	ids, err := s.orderTasks(ctx, now, by, phase)
+// runPhase orders tasks and waits for the end of their runs.
+func (s *stack) runPhase(ctx context.Context, now time.Time, request orderFor, progress func([]ledger.Run)) (
+	[]RunReport, error) {
+	ids, err := s.orderTasks(ctx, now, request)
 	if err != nil {
 		return nil, err
 	}

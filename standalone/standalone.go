@@ -15,13 +15,11 @@ import (
 	"time"
 
 	"adsync/base/broker"
-	"adsync/base/broker/embedded"
 	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/plural"
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
-	redisembedded "adsync/base/redis/embedded"
 	"adsync/base/secret"
 	"adsync/base/service"
 	"adsync/base/sqldb"
@@ -158,24 +156,12 @@ func (s *stack) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.store, err = store.Open(ctx, s.databases(), s.Logger); err != nil {
-		return err
-	}
-	s.opened(s.store.Close)
 	box, err := s.box()
 	if err != nil {
 		return err
 	}
-	if _, err := engine.PrepareTables(ctx, s.store); err != nil {
+	if err := s.openTables(ctx, box); err != nil {
 		return err
-	}
-	if err := s.world.bind(ctx, s.store, box); err != nil {
-		return err
-	}
-	if s.Live == nil {
-		if err := s.openPartner(ctx); err != nil {
-			return err
-		}
 	}
 	registry := telemetry.NewRegistry()
 	if s.server, err = httpapi.New(s.API, registry, s.Logger); err != nil {
@@ -209,12 +195,50 @@ func (s *stack) open(ctx context.Context) error {
 	if s.story != nil {
 		s.waiting, media.PauseMax = s.story.Waiting(), story.PauseMax
 	}
+	files, err := s.openFiles()
+	if err != nil {
+		return err
+	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
 		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner,
-		Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+		Files: files, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
 	return s.addServices(database, s.parts)
+}
+
+// openTables opens the databases, and writes the rows that a new one lacks.
+func (s *stack) openTables(ctx context.Context, box *secret.Box) (err error) {
+	if s.store, err = store.Open(ctx, s.databases(), s.Logger); err != nil {
+		return err
+	}
+	s.opened(s.store.Close)
+	if _, err := engine.PrepareTables(ctx, s.store); err != nil {
+		return err
+	}
+	if err := s.world.bind(ctx, s.store, box); err != nil {
+		return err
+	}
+	if s.Live != nil {
+		return nil
+	}
+	if err := s.openPartner(ctx); err != nil {
+		return err
+	}
+	if s.Once {
+		return nil // Its world is compared and thrown away: nobody would read the files.
+	}
+	return s.seedReports(ctx)
+}
+
+// openFiles opens what report files are made with.
+func (s *stack) openFiles() (*engine.Files, error) {
+	files, err := engine.OpenFiles(engine.FilesConfig{Dir: s.dir.file(spoolDir), MaxMiB: spoolMiB,
+		LargeMiB: spoolMiB / 16, LocalWebhooks: true}, s.databases().Data)
+	if err == nil {
+		s.opened(files.Close)
+	}
+	return files, err
 }
 
 // openPartner fills and opens the partner's database.
@@ -304,51 +328,6 @@ func (s *stack) box() (*secret.Box, error) {
 		return secret.NewBox(secret.NewKey("live"))
 	}
 	return s.dir.box()
-}
-
-// databases returns the named databases, or files of the directory.
-func (s *stack) databases() sqldb.Config {
-	if s.Servers.Store != nil {
-		return *s.Servers.Store
-	}
-	file := func(name string) sqldb.Database {
-		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(s.dir.file(name)), MaxOpenConns: 1}
-	}
-	return sqldb.Config{Config: file("config.db"), Data: file("data.db")}
-}
-
-// kafkaServer returns the settings of Kafka; without one it starts an embedded one.
-func (s *stack) kafkaServer() (broker.Config, error) {
-	if s.Servers.Broker != nil {
-		return *s.Servers.Broker, nil
-	}
-	dir := s.dir.file("kafka")
-	if s.dir.temp {
-		dir = "" // Nothing continues with it.
-	}
-	server, err := embedded.Start(dir)
-	if err != nil {
-		return broker.Config{}, fmt.Errorf("start the embedded Kafka: %w", err)
-	}
-	s.opened(func() error { server.Close(); return nil })
-	cfg := broker.DefaultConfig()
-	cfg.Brokers, cfg.Partitions, cfg.Replication, cfg.MinInsync = []string{server.Addr()}, partitions, 1, 1
-	return cfg, nil
-}
-
-// redisServer returns the settings of Redis; without one it starts an embedded one.
-func (s *stack) redisServer() (redis.Config, error) {
-	if s.Servers.Redis != nil {
-		return *s.Servers.Redis, nil
-	}
-	server, err := redisembedded.Start()
-	if err != nil {
-		return redis.Config{}, fmt.Errorf("start the embedded Redis: %w", err)
-	}
-	s.opened(func() error { server.Close(); return nil })
-	cfg := redis.DefaultConfig()
-	cfg.Addrs = []string{server.Addr()}
-	return cfg, nil
 }
 
 // run starts the services, does the work of the mode, and stops them.

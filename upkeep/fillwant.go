@@ -92,13 +92,13 @@ func calendar(now time.Time, zone *time.Location, days int) []results.CalendarDa
 		if now.Before(HoleFrom(d, zone)) {
 			break
 		}
-		all = append(all, results.CalendarDay{Day: d, Since: task.FirstRunIDAt(settledAt(d, zone))})
+		all = append(all, results.CalendarDay{Day: d, Since: task.FirstRunIDAt(SettledAt(d, zone))})
 	}
 	return all
 }
 
-// settledAt returns when the figures of a day are complete.
-func settledAt(d day.Day, zone *time.Location) time.Time {
+// SettledAt returns when the figures of a day are complete: eight in the morning of the next day in the account's zone.
+func SettledAt(d day.Day, zone *time.Location) time.Time {
 	next := d.Add(1).Start(zone)
 	return time.Date(next.Year(), next.Month(), next.Day(), settledHour, 0, 0, 0, zone)
 }

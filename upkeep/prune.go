@@ -43,6 +43,7 @@ type pruner interface {
 	StopOrders(ctx context.Context, before time.Time) (int64, error)
 	Changes(ctx context.Context, before time.Time) (int64, error)
 	Audit(ctx context.Context, before time.Time) (int64, error)
+	Files(ctx context.Context, before, now time.Time) (int64, error)
 }
 
 // prune deletes rows past their retention.
@@ -161,6 +162,9 @@ func (p *pruning) logs() []pruneStep {
 		step("stop orders", p.Retention.RunDays, p.pruner.StopOrders),
 		step("config_change", p.Retention.ConfigChangeDays, p.pruner.Changes),
 		step("audit_log", p.Retention.AuditDays, p.pruner.Audit),
+		step("report files", p.Retention.FileDays, func(ctx context.Context, before time.Time) (int64, error) {
+			return p.pruner.Files(ctx, before, p.now)
+		}),
 	}
 }
 

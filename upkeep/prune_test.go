@@ -173,6 +173,7 @@ func (p *pruning) upTo(days int) []int {
 var retention = map[string]int{
 	"raw_hourly_days": 41, "raw_daily_days": 48, "report_hourly_days": 55, "report_daily_days": 72, "summary_days": 79,
 	"run_days": 86, "dead_days": 93, "config_change_days": 100, "audit_days": 107,
+	"file_days": 114,
 }
 
 func retentionOf(days map[string]int) upkeep.Retention {
@@ -180,7 +181,7 @@ func retentionOf(days map[string]int) upkeep.Retention {
 		RawHourlyDays: days["raw_hourly_days"], RawDailyDays: days["raw_daily_days"],
 		ReportHourlyDays: days["report_hourly_days"], ReportDailyDays: days["report_daily_days"],
 		SummaryDays: days["summary_days"], RunDays: days["run_days"], DeadDays: days["dead_days"],
-		ConfigChangeDays: days["config_change_days"], AuditDays: days["audit_days"],
+		ConfigChangeDays: days["config_change_days"], AuditDays: days["audit_days"], FileDays: days["file_days"],
 	}
 }
 
@@ -215,6 +216,7 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		"run": "run_days", "tick": "run_days", "manual_order": "run_days", "tick_answer": "run_days",
 		"stop_order":   "run_days",
 		"subtask_dead": "dead_days", "config_change": "config_change_days", "audit_log": "audit_days",
+		"publication": "file_days",
 	}
 	for i, age := range p.ages {
 		p.put(t, day.Of(pruneNow, time.UTC).Add(-age))
@@ -243,6 +245,11 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		p.insert(t, s.Data, "config_change", map[string]any{
 			"account_id": i%3 + 1, "version": at.UnixMicro(), "level": "adgroup", "object_id": "x", "field": "f",
 			"before_value": "", "after_value": "", "seen_at": sqldb.At(at),
+		})
+		p.insert(t, s.Data, "publication", map[string]any{
+			"id": id, "subscription": "sales", "from_day": day.Of(at, time.UTC), "to_day": day.Of(at, time.UTC), "revision": i,
+			"sequence": i, "destination": "shelf", "name": "x", "state": "published", "planned_at": sqldb.At(at),
+			"updated_at": sqldb.At(at),
 		})
 		p.insert(t, s.Config, "audit_log", map[string]any{"at": sqldb.At(at), "actor": "otto", "action": "a", "object": "o"})
 	}
@@ -451,6 +458,7 @@ func TestRetention_Validate(t *testing.T) {
 		"healed_days":        {1, func(d int) upkeep.Retention { return upkeep.Retention{HealedDays: d} }},
 		"config_change_days": {14, func(d int) upkeep.Retention { return upkeep.Retention{ConfigChangeDays: d} }},
 		"audit_days":         {14, func(d int) upkeep.Retention { return upkeep.Retention{AuditDays: d} }},
+		"file_days":          {40, func(d int) upkeep.Retention { return upkeep.Retention{FileDays: d} }},
 	} {
 		require.NoError(t, c.of(c.least).Validate(), key)
 		below := c.least - 1

@@ -46,4 +46,4 @@ func (r Reach) First(now time.Time, zone *time.Location) day.Day {
 }
 
 // HoleFrom returns when a day that was not pulled completely becomes a hole. Until then the regular tasks pull it.
-func HoleFrom(d day.Day, zone *time.Location) time.Time { return settledAt(d, zone).Add(fillGrace) }
+func HoleFrom(d day.Day, zone *time.Location) time.Time { return SettledAt(d, zone).Add(fillGrace) }

@@ -237,7 +237,7 @@ func alike(page []results.FillAccount) []*alikeAccounts {
 
 // compare compares one day of accounts, records the differences and orders pulls of those days.
 func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) error {
-	if r.now.Before(settledAt(d, g.zone)) {
+	if r.now.Before(SettledAt(d, g.zone)) {
 		return nil
 	}
 	sums, err := r.Store.LevelSums(ctx, d, g.ids)
@@ -245,7 +245,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 		return err
 	}
 	c := results.Comparison{Media: r.platform.Name(), Day: d, Now: r.now, Compared: map[results.LevelOf]int64{}}
-	settled := task.FirstRunIDAt(settledAt(d, g.zone))
+	settled := task.FirstRunIDAt(SettledAt(d, g.zone))
 	for _, id := range g.ids {
 		account := sums[results.LevelOf{AccountID: id, Level: settings.AccountLevel}]
 		for _, level := range r.levels {
@@ -257,7 +257,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 			}
 			c.Compared[k] = older
 			for _, m := range level.metrics {
-				if m.grows > 0 && older < task.FirstRunIDAt(settledAt(d.Add(m.grows), g.zone)) {
+				if m.grows > 0 && older < task.FirstRunIDAt(SettledAt(d.Add(m.grows), g.zone)) {
 					continue
 				}
 				if a, s, differ := differs(account, sum, m.index, g.currency); differ {

@@ -20,11 +20,12 @@ type Retention struct {
 	HealedDays       int `koanf:"healed_days" doc:"Days for which dead subtasks are kept whose days have been pulled completely since. 0 = as long as the others."`
 	ConfigChangeDays int `koanf:"config_change_days" doc:"Days for which changes of configuration are kept. 0 = forever."`
 	AuditDays        int `koanf:"audit_days" doc:"Days for which the audit of the API is kept. 0 = forever."`
+	FileDays         int `koanf:"file_days" doc:"Days for which the list of report files is kept. Open files, those that may get revisions, and the newest of each subscription stay. 0 = forever."`
 }
 
 // DefaultRetention keeps all figures and configuration.
 func DefaultRetention() Retention {
-	return Retention{RawHourlyDays: 90, RunDays: 90, DeadDays: 365, HealedDays: 7}
+	return Retention{RawHourlyDays: 90, RunDays: 90, DeadDays: 365, HealedDays: 7, FileDays: 400}
 }
 
 // Validate returns every invalid setting, joined, each as a *config.FieldError.
@@ -40,6 +41,7 @@ func (r Retention) Validate() error {
 		{"summary_days", r.SummaryDays, 40}, {"run_days", r.RunDays, 14}, {"dead_days", r.DeadDays, 14},
 		{"healed_days", r.HealedDays, 1},
 		{"config_change_days", r.ConfigChangeDays, 14}, {"audit_days", r.AuditDays, 14},
+		{"file_days", r.FileDays, 40}, // Files of 40 days decide the lane of the next ones.
 	} {
 		if f.days != 0 && f.days < f.least {
 			errs = append(errs, &config.FieldError{Key: f.key, Value: fmt.Sprint(f.days),

@@ -11,13 +11,16 @@ import (
 // day is summed once.
 const dirtyBatch = 50_000
 
+// SummaryName is the handler that keeps the summaries.
+const SummaryName = Name + ".summary"
+
 // summary is the kind system.summary: it rebuilds the summaries of days whose figures changed.
 type summary struct {
 	Deps
 	noParams
 }
 
-func (summary) Name() string { return Name + ".summary" }
+func (summary) Name() string { return SummaryName }
 
 func (s summary) Parts(plan media.Plan, _ struct{}) ([]string, error) {
 	return names(s.Platforms), refuseDays(plan)

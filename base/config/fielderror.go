@@ -19,8 +19,8 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s: %q is refused: want %s", e.Key, Redacted(e.Value), e.Want)
 }
 
-// flatten returns the errors that errors.Join put together, at any depth.
-func flatten(err error) []error {
+// Flatten returns the errors that errors.Join put together, at any depth.
+func Flatten(err error) []error {
 	if err == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func flatten(err error) []error {
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, flatten(e)...)
+		all = append(all, Flatten(e)...)
 	}
 	return all
 }

@@ -246,7 +246,7 @@ func validate(root *node, sources *Sources, sections []string, known []Problem) 
 			continue
 		}
 		top.eachValidator(func(path string, v validator) {
-			for _, err := range flatten(v.Validate()) {
+			for _, err := range Flatten(v.Validate()) {
 				if p := problemOf(root, sources, path, err); !reported[p.Key] {
 					problems = append(problems, p)
 				}

@@ -72,6 +72,10 @@ var places = map[string]Place{
 	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
 	"partner_cursor":      OneServer,
 	"partner_unusable":    OneServer,
+	"publication":         OneServer, // report files
+	"publication_need":    OneServer,
+	"destination_state":   OneServer,
+	"destination_slot":    OneServer,
 	"adsync_data_version": OneServer,
 }
 

@@ -10,11 +10,13 @@ import (
 	"log/slog"
 
 	"adsync/base/sqldb"
+	"adsync/base/store/backup"
 	"adsync/base/store/dead"
 	"adsync/base/store/leader"
 	"adsync/base/store/ledger"
 	"adsync/base/store/overview"
 	"adsync/base/store/prune"
+	"adsync/base/store/publishing"
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
 	"adsync/base/store/summaries"
@@ -48,6 +50,9 @@ type Store struct {
 	summaries.PartnerCopy
 	summaries.GameBindings
 	prune.Pruning
+	backup.Backups
+	publishing.Subscriptions
+	publishing.Publications
 	overview.Lists
 	overview.Watching
 	overview.Glances
@@ -100,6 +105,9 @@ func of(db *sqldb.Databases) *Store {
 		PartnerCopy:    summaries.PartnerCopy{Databases: db},
 		GameBindings:   summaries.GameBindings{Databases: db},
 		Pruning:        prune.Pruning{Databases: db},
+		Backups:        backup.Backups{Databases: db},
+		Subscriptions:  publishing.Subscriptions{Databases: db},
+		Publications:   publishing.Publications{Databases: db},
 		Lists:          overview.Lists{Databases: db},
 		Watching:       overview.Watching{Databases: db},
 		Glances:        overview.Glances{Databases: db},

@@ -104,10 +104,14 @@ type Order struct {
 	Accounts []int64 `json:"accounts,omitempty"` // our account ids; none with Scope or Redrive
 	// Scope is ScopeAll for the whole scope of the task, and "" otherwise. So an order that has lost its accounts does
 	// not become an order for all of them.
-	Scope string  `json:"scope,omitempty"`
-	From  day.Day `json:"from,omitempty"` // first day, in each account's zone; empty means as the task plans it
-	To    day.Day `json:"to,omitempty"`   // last day, included
-	By    string  `json:"by"`
+	Scope string `json:"scope,omitempty"`
+	// Parts are the subtasks of a run of a kind whose orders name them, such as system.files; only with Scope.
+	Parts []string `json:"parts,omitempty"`
+	// Lane is the lane of the run's work; "" means the task's.
+	Lane string  `json:"lane,omitempty"`
+	From day.Day `json:"from,omitempty"` // first day, in each account's zone; empty means as the task plans it
+	To   day.Day `json:"to,omitempty"`   // last day, included
+	By   string  `json:"by"`
 	// Confirm means that the platforms' answers are accepted even if they reduce the spend considerably: a person has
 	// checked them.
 	Confirm bool `json:"confirm,omitempty"`
@@ -127,6 +131,8 @@ func (o *Order) Validate() error {
 		return fmt.Errorf("scope: %q is refused: want %q, or accounts", o.Scope, ScopeAll)
 	case o.Redrive != nil && (o.Scope != "" || len(o.Accounts) > 0):
 		return errors.New("redrive: does not go with accounts or scope: want one of the three")
+	case len(o.Parts) > 0 && o.Scope == "":
+		return fmt.Errorf("parts: want \"scope\": %q with them", ScopeAll)
 	case o.Scope != "" && len(o.Accounts) > 0:
 		return errors.New("scope: does not go with accounts: want one of the two")
 	case o.Scope == "" && len(o.Accounts) == 0 && o.Redrive == nil:

@@ -106,6 +106,20 @@ func TestTables_AreSafeForTerminals(t *testing.T) {
 		`{"rules": [{"media": "E", "endpoint": "E", "scope": "E", "costs": "E", "error": "E"}]}`: {"limits", "rules"},
 		`{"deleted": {"media": "E", "endpoint": "E", "unit": "E"}, ` +
 			`"in_force": [{"unit": "E"}]}`: {"limits", "delete", "7"},
+		`{"destinations": [{"name": "E", "kind": "E", "address": "E", "prefix": "E"}]}`: {"destinations", "list"},
+		`{"name": "E", "kind": "E", "address": "E", "prefix": "E", "login": "E", "host_key": "E", ` +
+			`"options": {"E": "E"}, "subscriptions": ["E"]}`: {"destinations", "show", "x"},
+		`{"ok": true, "detail": "E"}`: {"destinations", "check", "x"},
+		`{"subscriptions": [{"name": "E", "cron": "E", "period": "E", "destination": "E", "path": "E", ` +
+			`"customer": "E"}]}`: {"subscriptions", "list"},
+		`{"name": "E", "error": "E", "query": "E", "format": {"E": "E"}, "path": "E", "owner": "E", "lane": "E", ` +
+			`"scope": {"games": ["E"]}}`: {"subscriptions", "show", "x"},
+		`{"publications": [{"id": "E", "subscription": "E", "from": "E", "to": "E", "state": "E", "name": "E", ` +
+			`"error": "E"}], "next": ""}`: {"publications", "list"},
+		`{"id": "E", "subscription": "E", "from": "a", "to": "E", "state": "E", "name": "E", "error": "E", ` +
+			`"missing": [{"media": "E", "why": "E"}]}`: {"publications", "show", "1"},
+		`{"ordered": true, "publications": [{"subscription": "E", "from": "E", "state": "E", ` +
+			`"name": "E"}]}`: {"publications", "order", "x", "--from=a", "--to=b"},
 		`{"name": "E", "open_runs": ["E"]}`: {"tasks", "delete", "x", "--yes"},
 		`{"login": "E", "before": [{"game": "E", "os": "E"}], "moves": [{"old_game": "E", ` +
 			`"sums": [{"currency": "E", "figures": {"cost": 1}}]}]}`: {"unbind", "tulip/9"},

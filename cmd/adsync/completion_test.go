@@ -65,6 +65,10 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 		{[]string{"runs", ""}, []string{"list", "rerun", "show"}, nothing},
 		{[]string{"consumers", ""}, []string{}, nothing},
 		{[]string{"tasks", "create", "--file", ""}, []string{}, ":0"}, // Files.
+		{[]string{"destinations", "put", "x", "--password-file", ""}, []string{}, ":0"},
+		{[]string{"subscriptions", "put", "x", "--on-exists", ""}, []string{"replace", "version", "refuse"}, nothing},
+		{[]string{"publications", "list", "--state", ""}, []string{"waiting", "planned", "rendered", "uploaded", "verified",
+			"visible", "published", "failed", "cancelled", "superseded", "empty"}, nothing},
 	} {
 		got, directive := completed([]string{"ADSYNC_SERVER=" + server.URL, "ADSYNC_TOKEN=secret"}, c.line...)
 		require.Equal(t, c.want, got, c.line)

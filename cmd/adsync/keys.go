@@ -19,9 +19,10 @@ func newKeys(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Shows which keys encrypt secrets in the tables",
-		Long: `Lists the keys that encrypt platform tokens and the secrets of apps in the tables, by their names in
-secret.keys or in the file of secret.keys_file, with the number of texts that each encrypts. "adsync keys
-reseal" encrypts all of them with the first key. It works on the tables while everything runs.`,
+		Long: `Lists the keys that encrypt platform tokens, the secrets of apps and webhooks and the credentials of
+destinations in the tables, by their names in secret.keys or in the file of secret.keys_file, with the number of
+texts that each encrypts. "adsync keys reseal" encrypts all of them with the first key. It works on the tables
+while everything runs.`,
 		Example: `  adsync keys --config adsync.yaml
   adsync keys reseal --config adsync.yaml`,
 		Args: usage.NoArgs,

@@ -85,8 +85,8 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	flags.StringArrayVar(&a.Sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
 	settings.Flag(flags, "log-level", "log.level", "debug, info, warn or error")
 	root.AddCommand(
-		newStandalone(a), newServe(a), newMigrate(a), newSimulate(a), newQuota(), newBind(a), newUnbind(a), newKeys(a),
-		newToken(), newConfig(a), newDictionary(), newVersion(),
+		newStandalone(a), newServe(a), newMigrate(a), newRestore(a), newSimulate(a), newQuota(), newBind(a), newUnbind(a),
+		newKeys(a), newToken(), newConfig(a), newDictionary(), newVersion(),
 	)
 	root.AddCommand(operate.Commands(a)...)
 	completion.Complete(a, root)

@@ -37,8 +37,8 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		{"a setting without a value", []string{"config", "check", "--set", "log.level"},
 			"adsync: --set is \"log.level\": want key=value, such as log.level=debug\n\nFor help: adsync config check --help\n"},
 		{"an unknown command to check for", []string{"config", "check", "--for", "print"},
-			"adsync: --for is \"print\": want bind, dead, migrate, serve, simulate, standalone or unbind\n\nFor help: adsync " +
-				"config check --help\n"},
+			"adsync: --for is \"print\": want bind, dead, migrate, restore, serve, simulate, standalone or unbind\n\n" +
+				"For help: adsync config check --help\n"},
 		{"too few accounts to simulate", []string{"simulate", "--accounts=1"},
 			"adsync: --accounts is 1: want 2 to 1000000, shared by the platforms\n\nFor help: adsync simulate --help\n"},
 		{"no simulator to bind", []string{"bind"},

@@ -86,6 +86,7 @@ type instance struct {
 	tracer *trace.Tracer
 	clock  *clock.Database
 	parts  *engine.Engine
+	files  *engine.Files // nil for a producer
 	logger *slog.Logger
 }
 
@@ -139,11 +140,17 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 	if p.tracer, err = trace.New(ctx, cfg.Trace, string(chosen), node(), logger); err != nil {
 		return nil, err
 	}
+	if chosen != roleProducer {
+		if p.files, err = engine.OpenFiles(cfg.Files, cfg.Store.Data); err != nil {
+			return nil, err
+		}
+	}
 	p.clock = clock.NewDatabase(p.Store.Data.Now, logger)
 	p.Keys = redis.NewKeys(cfg.Redis.KeyPrefix)
 	p.parts = engine.New(engine.Deps{
 		Store: p.Store, Broker: p.Broker, Redis: p.Redis, Keys: p.Keys, Box: p.box,
-		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Retention: cfg.Retention, Tracer: p.tracer,
+		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Files: p.files, Retention: cfg.Retention,
+		Tracer: p.tracer,
 		Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 	return p, nil
@@ -163,6 +170,9 @@ func (p *instance) addShared(m *service.Manager, cfg settings.Config, chosen rol
 	m.Add("profiles", telemetry.NewProfiles(cfg.Debug, p.logger))
 	m.Add("traces", p.tracer)
 	m.Add("store", service.Func{StopFunc: closing(p.logger, "store", p.Store.Close)})
+	if p.files != nil {
+		m.Add("report files", service.Func{StopFunc: closing(p.logger, "report files", p.files.Close)})
+	}
 	m.Add("partner", service.Func{StopFunc: closing(p.logger, "partner", p.Partner.Close)})
 	m.AddPatient("schema", awaited(p.logger, "the databases", p.Store.CheckSchema))
 	m.AddPatient("clock", service.Func{

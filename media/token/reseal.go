@@ -7,6 +7,7 @@ import (
 
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/publishing"
 )
 
 // SealedBy counts the sealed texts of the tables by the name of their key.
@@ -19,7 +20,25 @@ func SealedBy(ctx context.Context, s *store.Store) (map[string]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	destinations, err := s.Destinations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	subscriptions, err := s.AllSubscriptions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	counts := map[string]int{}
+	for _, d := range destinations {
+		if d.Credentials != "" {
+			counts[secret.KeyOf(d.Credentials)]++
+		}
+	}
+	for i := range subscriptions {
+		if sealed := subscriptions[i].WebhookSecret; sealed != "" {
+			counts[secret.KeyOf(sealed)]++
+		}
+	}
 	for _, a := range apps {
 		counts[secret.KeyOf(a.Secret)]++
 	}
@@ -42,6 +61,14 @@ func Reseal(ctx context.Context, s *store.Store, box *secret.Box) (resealed int,
 		return 0, err
 	}
 	tokens, err := s.SealedTokens(ctx)
+	if err != nil {
+		return 0, err
+	}
+	destinations, err := s.Destinations(ctx)
+	if err != nil {
+		return 0, err
+	}
+	subscriptions, err := s.AllSubscriptions(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -71,6 +98,26 @@ func Reseal(ctx context.Context, s *store.Store, box *secret.Box) (resealed int,
 			note(false, fmt.Errorf("the tokens of login %d: %w", t.ID, err))
 		case r.changed > 0:
 			note(s.ResealTokens(ctx, t, access, refresh))
+		}
+	}
+	for i := range destinations {
+		d := destinations[i]
+		sealed, err := r.text(d.Credentials, publishing.CredentialsPlace(d.Name))
+		switch {
+		case err != nil:
+			note(false, fmt.Errorf("the credentials of the destination %s: %w", d.Name, err))
+		case r.changed > 0:
+			note(s.ResealDestination(ctx, d, sealed))
+		}
+	}
+	for i := range subscriptions {
+		row := subscriptions[i]
+		sealed, err := r.text(row.WebhookSecret, publishing.WebhookPlace(row.Name))
+		switch {
+		case err != nil:
+			note(false, fmt.Errorf("the secret of the webhook of %s: %w", row.Name, err))
+		case r.changed > 0:
+			note(s.ResealWebhook(ctx, row, sealed))
 		}
 	}
 	return resealed, errors.Join(errs...)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/store/publishing"
+	"adsync/base/store/settings"
 )
 
 // A key is replaced while processes run, with a refresh in the middle. No process stops, and the old key is not
@@ -76,6 +78,59 @@ func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
 	require.Equal(t, "app-secret", app.Secret.Reveal())
 	_, err = running.Renew(t.Context(), w.id, login.Generation, nil)
 	require.NoError(t, err, "the process that ran all the time continues")
+}
+
+func TestReseal_IncludesSecretsOfReportFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	oldKey, newKey := secret.NewKey("old"), secret.NewKey("new")
+	before, err := secret.NewBox(oldKey)
+	require.NoError(t, err)
+	sealed, err := before.Seal("hush-hush", publishing.CredentialsPlace("partner"))
+	require.NoError(t, err)
+	for name, credentials := range map[string]string{"partner": sealed, "depot": ""} {
+		require.NoError(t, w.store.PutDestination(t.Context(), settings.Editor{Actor: "ada", Action: "x"}, name,
+			func(d publishing.Destination, _ bool) (publishing.Destination, error) {
+				d.Kind, d.Address, d.Credentials = "ftp", "files.example.com:21", credentials
+				return d, nil
+			}))
+	}
+	hook, err := before.Seal("hook-secret", publishing.WebhookPlace("sales"))
+	require.NoError(t, err)
+	for name, sealed := range map[string]string{"sales": hook, "quiet": ""} {
+		require.NoError(t, w.store.Config.Writer(t.Context()).Create(&publishing.Subscription{Name: name,
+			WebhookSecret: sealed, Since: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}).Error)
+	}
+	counts, err := SealedBy(t.Context(), w.store)
+	require.NoError(t, err)
+	require.Equal(t, 2, counts["old"])
+
+	both, err := secret.NewBox(newKey, oldKey)
+	require.NoError(t, err)
+	_, err = Reseal(t.Context(), w.store, both)
+	require.Error(t, err, "the tokens of the world have another key")
+	require.NotContains(t, err.Error(), "destination")
+	counts, err = SealedBy(t.Context(), w.store)
+	require.NoError(t, err)
+	require.Zero(t, counts["old"])
+	row, err := w.store.Destination(t.Context(), "partner")
+	require.NoError(t, err)
+	after, err := secret.NewBox(newKey)
+	require.NoError(t, err)
+	text, err := after.Open(row.Credentials, publishing.CredentialsPlace("partner"))
+	require.NoError(t, err)
+	require.Equal(t, "hush-hush", text)
+	did, err := w.store.ResealDestination(t.Context(), publishing.Destination{Name: "partner", Credentials: sealed}, "x")
+	require.NoError(t, err)
+	require.False(t, did, "credentials that were changed meanwhile stay")
+	sales, err := w.store.Subscription(t.Context(), "sales")
+	require.NoError(t, err)
+	text, err = after.Open(sales.WebhookSecret, publishing.WebhookPlace("sales"))
+	require.NoError(t, err)
+	require.Equal(t, "hook-secret", text)
+	did, err = w.store.ResealWebhook(t.Context(), publishing.Subscription{Name: "sales", WebhookSecret: hook}, "x")
+	require.NoError(t, err)
+	require.False(t, did)
 }
 
 func TestReseal_LeavesTextsThatDoNotOpen(t *testing.T) {

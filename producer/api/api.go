@@ -15,6 +15,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/httpapi"
+	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/settings"
@@ -22,6 +23,7 @@ import (
 	"adsync/media/oauth"
 	"adsync/producer"
 	"adsync/producer/api/configure"
+	"adsync/producer/api/reports"
 	"adsync/producer/binding"
 	"adsync/producer/login"
 	"adsync/producer/overview"
@@ -57,6 +59,7 @@ type Store interface {
 	binding.Store
 	changeStore
 	configure.GameStore
+	reports.Store
 	configure.LaneStore
 	configure.LimitStore
 	coverageStore
@@ -98,6 +101,8 @@ type Deps struct {
 	LogLevels LogLevels
 	// Consumers are those of all processes.
 	Consumers Consumers
+	// Box seals the credentials of destinations.
+	Box *secret.Box
 	// Clock is the clock of ticks and business days.
 	Clock clock.Clock
 	// Overview reads the state of the whole installation.
@@ -181,6 +186,7 @@ func Routes(d Deps) []httpapi.Route {
 		"rerunFailed":         withBody(aboutRedrives.rerunFailed),
 	}
 	maps.Copy(handlers, configured(d, accounts))
+	maps.Copy(handlers, filed(d))
 	return routesOf(handlers)
 }
 
@@ -214,6 +220,27 @@ func configured(d Deps, accounts accountFinder) map[string]handler {
 		"putLane":               withBody(lanes.Put),
 		"putLimitRule":          withBody(rules.Put),
 		"unbindAccount":         withQuery(bindings.Unbind),
+	}
+}
+
+// filed returns the handlers of package reports.
+func filed(d Deps) map[string]handler {
+	files := &reports.Routes{Store: d.Store, Box: d.Box, Clock: d.Clock}
+	return map[string]handler{
+		"cancelPublication":    plain(files.CancelPublication),
+		"deleteDestination":    plain(files.DeleteDestination),
+		"deleteSubscription":   plain(files.DeleteSubscription),
+		"getDestination":       plain(files.GetDestination),
+		"getPublication":       plain(files.GetPublication),
+		"getSubscription":      plain(files.GetSubscription),
+		"listDestinations":     plain(files.ListDestinations),
+		"listPublications":     withQuery(files.ListPublications),
+		"listSubscriptions":    plain(files.ListSubscriptions),
+		"orderPublications":    withBody(files.OrderPublications),
+		"putDestination":       withBody(files.PutDestination),
+		"putSubscription":      withBody(files.PutSubscription),
+		"redeliverPublication": plain(files.RedeliverPublication),
+		"testDestination":      plain(files.TestDestination),
 	}
 }
 

@@ -95,6 +95,7 @@ type bench struct {
 	server   *httpapi.Server
 	rules    *grant.Rules
 	waiter   *ratelimit.Waiter
+	box      *secret.Box // of the credentials of destinations
 	// The fields below are only set by setupLive.
 	topics  *memoryBroker
 	first   *producer.Producer
@@ -132,12 +133,15 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	client, keys := redistest.New(b.t)
 	b.redis, b.roster = client, roster.New(client, keys)
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
+	b.box, err = secret.NewBox(secret.NewKey("k1"))
+	require.NoError(b.t, err)
 	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{invented.Tulip, invented.Orchid},
 		Tasks: p.Tasks, Limits: b.waiter, Clock: c})
 	b.server.Register(api.Routes(api.Deps{
 		Overview: board.Read, Why: board.Why,
 		Store: b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: invented.Both(), Limits: b.waiter,
-		Flows: b.flows, LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Clock: c,
+		Flows: b.flows, LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Box: b.box,
+		Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
 }

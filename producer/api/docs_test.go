@@ -109,6 +109,12 @@ func TestDocs_DescribeAllRoutesAndFields(t *testing.T) {
 			Logins   []client.AccountLogin `json:"logins"`
 			Bindings []client.Binding      `json:"bindings"`
 		}{},
+		`"has_credentials":`: &client.Destination{},
+		`{"ok": false`:       &client.DestinationTest{},
+		`"rows_max":`:        &client.Subscription{},
+		`"ordered": false`:   &client.OrderedPublications{},
+		`"visible_at":`:      &client.PublicationList{},
+		`"missing": [`:       &client.Publication{},
 		`"coverage": [`: &struct {
 			Account  client.Account    `json:"account"`
 			From     string            `json:"from"`

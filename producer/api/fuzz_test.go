@@ -19,6 +19,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer"
 )
 
@@ -62,12 +63,19 @@ func newFuzzed(t *testing.T) *fuzzed {
 	require.NoError(t, b.store.AddStop(t.Context(),
 		task.Stop{ID: 79, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "b",
 			OrderedAt: now}))
+	b.put("/api/v1/destinations/depot", `{"kind": "dir", "address": "`+t.TempDir()+`"}`)
+	b.put(spendPath, aSubscription)
+	require.Equal(t, http.StatusOK,
+		b.post(spendPath+"/publications", `{"from": "2026-11-18", "to": "2026-11-20"}`).Code)
+	files := answerOf[client.PublicationList](b, http.MethodGet, publicationsPath+"?limit=2", "")
 	d, err := described()
 	require.NoError(t, err)
-	f := &fuzzed{bench: b, description: d, tokens: map[string]string{}, known: map[string][]string{
-		"name": {dailyName, "bad.one", "tulip.token_refresh"}, "task": {dailyName}, "media": {"tulip", "orchid"},
+	f := &fuzzed{bench: b, description: d, known: map[string][]string{
+		"name": {dailyName, "bad.one", "tulip.token_refresh", "depot", "spend"}, "task": {dailyName},
+		"media":       {"tulip", "orchid"},
 		"external_id": {"9001", "9002"}, "account": {"9001"},
-		"id": {id(run), id(recent), "78", "79"}, "run": {id(run), id(recent)}, "account_id": {id(one), id(two), "0"},
+		"id":  {id(run), id(recent), "78", "79", files.Publications[0].ID},
+		"run": {id(run), id(recent)}, "account_id": {id(one), id(two), "0"},
 		"part": {"d", "w"}, "class": {"invalid"},
 		"print": {"code ?: account ? is refused"}, "text": {"code", "busy"}, "game": {"chess", "unassigned"},
 		"lane": {"normal"}, "code": {"unassigned"}, "endpoint": {"*", "x"}, "level": {"account"}, "field": {"orders", "cost"},
@@ -75,6 +83,7 @@ func newFuzzed(t *testing.T) *fuzzed {
 		"reason": {"why not"}, "accounts": {"9001", "9002"},
 		"from": {"2026-11-20", "2026-11-21"}, "to": {"2026-11-21"}, "until": {"2026-11-21T10:31:00Z"},
 	}}
+	f.tokens = map[string]string{"listPublications": files.Next}
 	for name, path := range map[string]string{
 		"listDead": "/api/v1/dead?limit=1", "listDue": "/api/v1/due?limit=1", "listRunSubtasks": "/api/v1/runs/" + id(run) +
 			"/subtasks?limit=1", "listRuns": "/api/v1/runs?limit=1",

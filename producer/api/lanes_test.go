@@ -30,7 +30,7 @@ func TestLanes_AreShownWithTheirTasks(t *testing.T) {
 	b := setupLive(t)
 	var list client.LaneList
 	decode(t, b.get(lanesPath), &list)
-	require.Len(t, list.Lanes, 3)
+	require.Len(t, list.Lanes, 5)
 	normal := client.Lane{
 		Media: "*", Name: "normal", PoolSize: 32, InForce: client.LaneRule{BacklogMax: 50_000, LateSeconds: 600,
 			Importance: 20},
@@ -66,6 +66,19 @@ func TestLane_IsMadeChangedAndDeleted(t *testing.T) {
 		`ada lane.delete lane/tulip/normal {"pool_size":9` + others + ` >`,
 	}, b.auditText())
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, tulipLane, "", adminToken).Code)
+}
+
+func TestLane_ThatASubscriptionNamesIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	b := setupLive(t)
+	b.put(depotPath, `{"kind": "dir", "address": "/srv"}`)
+	b.put(spendPath, with(`{"lane": "large_files"}`))
+	const path = lanesPath + "/system/large_files"
+	require.Contains(t, b.conflict(http.MethodDelete, path, ""), "Subscriptions use this lane: spend.")
+	b.put(lanesPath+"/*/large_files", `{"pool_size": 1}`)
+	b.put(path, `{"pool_size": 1}`)
+	require.Equal(t, http.StatusOK, b.call(http.MethodDelete, path, "", adminToken).Code, "the one of all platforms stays")
+	require.Contains(t, b.conflict(http.MethodDelete, lanesPath+"/*/large_files", ""), "Subscriptions use this lane")
 }
 
 // No consumer reads the messages of a lane without a row.

@@ -96,6 +96,22 @@ var routeRoles = []struct {
 	{httpapi.Admin, "PUT", "/api/v1/log-level", "/api/v1/log-level", `{"level": "debug"}`},
 	{httpapi.Admin, "DELETE", "/api/v1/log-level", "/api/v1/log-level", ""},
 	{httpapi.Admin, "DELETE", "/api/v1/tasks/:name", "/api/v1/tasks/tulip.report_daily.account", ""},
+	{httpapi.Viewer, "GET", "/api/v1/destinations", "/api/v1/destinations", ""},
+	{httpapi.Viewer, "GET", "/api/v1/destinations/:name", "/api/v1/destinations/depot", ""},
+	{httpapi.Admin, "PUT", "/api/v1/destinations/:name", "/api/v1/destinations/depot",
+		`{"kind": "dir", "address": "/no/such/directory"}`},
+	{httpapi.Admin, "DELETE", "/api/v1/destinations/:name", "/api/v1/destinations/none", ""},
+	{httpapi.Operator, "POST", "/api/v1/destinations/:name/test", "/api/v1/destinations/depot/test", ""},
+	{httpapi.Viewer, "GET", "/api/v1/subscriptions", "/api/v1/subscriptions", ""},
+	{httpapi.Viewer, "GET", "/api/v1/subscriptions/:name", "/api/v1/subscriptions/spend", ""},
+	{httpapi.Admin, "PUT", "/api/v1/subscriptions/:name", "/api/v1/subscriptions/spend", aSubscription},
+	{httpapi.Admin, "DELETE", "/api/v1/subscriptions/:name", "/api/v1/subscriptions/none", ""},
+	{httpapi.Operator, "POST", "/api/v1/subscriptions/:name/publications", "/api/v1/subscriptions/spend/publications",
+		`{"from": "2026-11-19", "to": "2026-11-20"}`},
+	{httpapi.Viewer, "GET", "/api/v1/publications", "/api/v1/publications", ""},
+	{httpapi.Viewer, "GET", "/api/v1/publications/:id", "/api/v1/publications/7", ""},
+	{httpapi.Operator, "POST", "/api/v1/publications/:id/redeliver", "/api/v1/publications/7/redeliver", ""},
+	{httpapi.Operator, "POST", "/api/v1/publications/:id/cancel", "/api/v1/publications/7/cancel", ""},
 }
 
 // ranks are the bench's tokens and their roles, the weakest first.

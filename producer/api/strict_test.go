@@ -31,6 +31,9 @@ var bodies = map[string]string{
 	"redriveDead":           `{"task": "tulip.report_daily.account", "dry_run": true}`,
 	"dropDead":              `{"task": "tulip.report_daily.account", "dry_run": true}`,
 	"endLimitPauses":        `{"media": "tulip", "dry_run": true}`,
+	"putDestination":        `{"kind": "dir", "address": "/srv/reports"}`,
+	"putSubscription":       `{"path": "spend/{day}{ext}", "enabled": false}`,
+	"orderPublications":     `{"from": "2026-11-20", "to": "2026-11-20", "dry_run": true}`,
 }
 
 // path returns an operation's path to known data.

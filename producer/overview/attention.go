@@ -39,6 +39,7 @@ func (l *reading) addItems(ctx context.Context, g *overview.Glance) error {
 		(&runItems{l.facts, g}).addFailed,
 		(&unusableItems{l.facts, g}).addUnusable,
 		(&fieldItems{l.facts, l.Store}).addFields,
+		(&fileItems{l.facts, l.Store}).addFiles,
 		(&lateItems{l.facts}).addLate,
 		(&slowItems{l.facts, l.Consumers}).addSlow,
 		accounts.addUnassigned,

@@ -13,6 +13,7 @@ import (
 	"adsync/base/store/dead"
 	"adsync/base/store/ledger"
 	"adsync/base/store/overview"
+	"adsync/base/store/publishing"
 	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/client"
@@ -49,6 +50,12 @@ type (
 	fieldTables interface {
 		ReportFields(ctx context.Context, media string) ([]settings.ReportField, error)
 	}
+	fileTables interface {
+		Destinations(ctx context.Context) ([]publishing.Destination, error)
+		DestinationStates(ctx context.Context) (map[string]publishing.DestinationState, error)
+		FileCounts(ctx context.Context, since, now time.Time) ([]publishing.FileCount, error)
+		SearchFiles(ctx context.Context, f publishing.Search) ([]publishing.Publication, error)
+	}
 )
 
 // Store is what a Reader needs of the store.
@@ -59,6 +66,7 @@ type Store interface {
 	loginTables
 	deadTables
 	fieldTables
+	fileTables
 	whyTables
 	// Glance reads the tables of the data database as of one moment.
 	Glance(ctx context.Context, look func(g *overview.Glance) error) error

@@ -56,7 +56,7 @@ func New(o Options) (*Watch, error) {
 	w := &Watch{Options: o, last: map[string][]prometheus.Metric{}}
 	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields},
 		{"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention},
-		{"kinds", w.readUnserved}}
+		{"kinds", w.readUnserved}, {"files", w.readFiles}}
 	if err := o.Registerer.Register(w); err != nil {
 		return nil, fmt.Errorf("register metrics of the tables: %w", err)
 	}
@@ -192,6 +192,19 @@ var (
 
 	unservedTasks = describe("tasks_unserved",
 		"Enabled tasks whose kind of work no live consumer does on their lane, by kind", "kind", "media", "lane")
+
+	files = describe("files",
+		"Report files that are not delivered yet, and those planned in the last day that were published or have failed",
+		"state", "destination")
+	fileBytes  = describe("files_bytes", "Bytes of these files, as far as they are made", "state", "destination")
+	oldestFile = describe("files_oldest_seconds",
+		"How long the file has waited for its delivery that waits longest, without the time for which files wait for figures",
+		"destination")
+	filesHeld = describe("files_held", "Files that wait for figures although their latest moment has come",
+		"destination")
+	destinationDown    = describe("destination_down", "1 while a destination cannot be used", "destination")
+	destinationSuccess = describe("destination_success_age_seconds",
+		"How long ago a file was published at a destination last", "destination")
 
 	holes = describe("holes",
 		"Days of accounts that tasks should have pulled and that are not complete, as `adsync coverage holes` lists them",

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,11 +36,8 @@ var typeNames = map[string]format.Type{
 
 func TestRead_GivesTheRowsThatPyarrowReads(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.orc")
-	require.NoError(t, err)
-	require.Greater(t, len(files), 30)
-	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) {
+	for _, path := range pyarrowFiles(t) {
+		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			want := readExpected(t, path)
 			data := readFile(t, path)
@@ -63,6 +63,28 @@ func TestRead_GivesTheRowsThatPyarrowReads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pyarrowFiles returns the files of testdata and, if ADSYNC_TEST_PYTHON names a Python, files that it writes now from
+// other random values. `make test-formats` sets it.
+func pyarrowFiles(t *testing.T) []string {
+	t.Helper()
+	dirs := []string{"testdata"}
+	if python := os.Getenv("ADSYNC_TEST_PYTHON"); python != "" {
+		dir, seed := t.TempDir(), strconv.Itoa(rand.IntN(1e9))
+		t.Log("the seed of make.py is", seed)
+		out, err := exec.CommandContext(t.Context(), python, "testdata/make.py", dir, seed).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		dirs = append(dirs, dir)
+	}
+	var all []string
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.orc"))
+		require.NoError(t, err)
+		require.Greater(t, len(files), 30)
+		all = append(all, files...)
+	}
+	return all
 }
 
 func TestRead_OnlyTheSelectedColumnsInTheirOrder(t *testing.T) {
@@ -282,6 +304,6 @@ func readExpected(t *testing.T, path string) expected {
 	t.Helper()
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
 	var want expected
-	require.NoError(t, json.Unmarshal(readFile(t, filepath.Join("testdata", name+".json")), &want))
+	require.NoError(t, json.Unmarshal(readFile(t, filepath.Join(filepath.Dir(path), name+".json")), &want))
 	return want
 }

@@ -32,7 +32,10 @@ const (
 const (
 	TimeoutSecondsDefault = 30
 	PartMiBDefault        = 16
+	ConnectionsDefault    = 4
 )
+
+const connectionsMax = 64
 
 // Config describes a destination.
 type Config struct {
@@ -64,7 +67,10 @@ type Options struct {
 	// TimeoutSeconds is how long a network operation may be without any progress: 5 to 3600 seconds. It defaults to
 	// 30. A directory has no such limit.
 	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
-	// BytesPerSecond limits the uploads of a Place together: 16384 or more. It defaults to no limit.
+	// Connections is how many files are delivered at a time, by all processes: 1 to 64. It defaults to 4. It is for the
+	// caller to keep.
+	Connections int `json:"connections,omitempty"`
+	// BytesPerSecond limits the uploads of a Place together: 16384 or more for each connection. It defaults to no limit.
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
 	// Region is the region of an S3 bucket. It is required for AWS, and defaults to us-east-1 for other servers.
 	Region string `json:"region,omitempty"`
@@ -160,8 +166,12 @@ func (c Config) checkKeys(w *fields) {
 func (o Options) check(w *fields, kind string) {
 	w.want(o.TimeoutSeconds == 0 || o.TimeoutSeconds >= 5 && o.TimeoutSeconds <= 3600,
 		"options.timeout_seconds", strconv.Itoa(o.TimeoutSeconds), "5 to 3600 seconds")
-	w.want(o.BytesPerSecond == 0 || o.BytesPerSecond >= 16384,
-		"options.bytes_per_second", strconv.FormatInt(o.BytesPerSecond, 10), "16384 or more, or 0 for no limit")
+	w.want(o.Connections >= 0 && o.Connections <= connectionsMax,
+		"options.connections", strconv.Itoa(o.Connections), fmt.Sprintf("1 to %d, or 0 for %d", connectionsMax,
+			ConnectionsDefault))
+	least := int64(16384 * cmp.Or(o.Connections, 1))
+	w.want(o.BytesPerSecond == 0 || o.BytesPerSecond >= least, "options.bytes_per_second",
+		strconv.FormatInt(o.BytesPerSecond, 10), fmt.Sprintf("%d or more, or 0 for no limit", least))
 	if kind == KindS3 {
 		w.want(o.PartMiB == 0 || o.PartMiB >= 5 && o.PartMiB <= 1024,
 			"options.part_mib", strconv.Itoa(o.PartMiB), "5 to 1024 MiB")

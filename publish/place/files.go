@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 )
 
 // store is a tree of files on a disk or a server. Paths are relative to the destination's prefix. The error for a
@@ -234,7 +235,7 @@ func (p *files) Sweep(ctx context.Context, open func(name string, delivery int64
 			switch {
 			case e.dir:
 				dirs = append(dirs, path.Join(dir, e.name))
-			case ok && e.file && !open(path.Join(dir, base), delivery):
+			case ok && e.file && !strings.HasPrefix(base, probePrefix) && !open(path.Join(dir, base), delivery):
 				if err := p.dropTemporary(ctx, path.Join(dir, e.name)); err != nil {
 					return swept, err
 				}

@@ -9,6 +9,8 @@
 // name, whose process was paused, finds nothing left that it could make visible.
 //
 // Where a server has no operation that is atomic, the gap is described at Place.Reveal.
+//
+// A Reader reads the files of a directory or an S3 bucket, as sources of reports.
 package place
 
 import (
@@ -53,10 +55,14 @@ type Place interface {
 	// all. S3 does not record the delivery of an upload: the upload of that delivery is only spared if this Place has
 	// seen its token, in Upload, Verify or Reveal. Otherwise it is aborted too and has to be repeated.
 	Discard(ctx context.Context, name string, but int64) error
-	// Sweep deletes the leftovers of deliveries for which open returns false, below the prefix, and returns how many.
+	// Sweep deletes the leftovers of deliveries for which open returns false, below the prefix, and returns how many. It
+	// spares those of probes, which may be running.
 	// For an S3 upload of another process it calls open with delivery 0, which must report whether any delivery of the
 	// name is open, and it spares uploads that are younger than 7 days: they may be those of another program.
 	Sweep(ctx context.Context, open func(name string, delivery int64) bool) (int, error)
+	// Names returns the names of the visible files of a directory, without its path, sorted. dir is relative to the
+	// prefix; "" is the prefix itself. A missing directory has none.
+	Names(ctx context.Context, dir string) ([]string, error)
 	// Delete deletes a visible file. A missing file is no error.
 	Delete(ctx context.Context, name string) error
 	// Probe delivers a small file with a random name, reads it back and deletes it. Its error names the step that
@@ -132,7 +138,7 @@ func Open(_ context.Context, c Config) (Place, error) {
 	}
 	switch c.Kind {
 	case KindS3:
-		return openS3(c)
+		return newBucket(c), nil
 	case KindDir:
 		return newFiles(newDisk(c), c), nil
 	case KindSFTP:

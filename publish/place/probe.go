@@ -9,9 +9,12 @@ import (
 	"fmt"
 )
 
+// probePrefix begins the names of probes, followed by a random text.
+const probePrefix = "adsync-probe-"
+
 // probe delivers a small file with a random name, reads it back and deletes it.
 func probe(ctx context.Context, p Place) error {
-	name := "adsync-probe-" + rand.Text()
+	name := probePrefix + rand.Text()
 	content := []byte("adsync wrote this file to check its rights here. It can be deleted.\n")
 	f := File{Name: name, Delivery: 1, Size: int64(len(content)), SHA256: sha256.Sum256(content),
 		Content: bytes.NewReader(content)}

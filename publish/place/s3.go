@@ -53,17 +53,14 @@ type delivery struct {
 
 var _ Place = (*bucket)(nil)
 
-func openS3(c Config) (Place, error) {
-	endpoint, name, err := c.bucket()
-	if err != nil {
-		return nil, err
-	}
+func newBucket(c Config) *bucket {
+	endpoint, name, _ := c.bucket() // Validate has parsed it.
 	transport := newTransport(c)
 	return &bucket{
 		config: c, client: newS3Client(c, endpoint, transport), transport: transport, name: name,
 		prefix: strings.TrimSuffix(c.Prefix, "/"), pace: &pace{perSecond: c.Options.BytesPerSecond},
 		tokens: map[delivery]string{},
-	}, nil
+	}
 }
 
 // key returns the key of a name.

@@ -90,7 +90,7 @@ func (b *bucket) Sweep(ctx context.Context, open func(name string, delivery int6
 	err := b.uploads(ctx, prefix, func(name, token string, age time.Duration) error {
 		id := seen[token] // 0 for one that this Place has not seen
 		ours := CheckName(name) == nil && (id != 0 || age >= sweepAge)
-		if !ours || open(name, id) {
+		if !ours || strings.HasPrefix(name, probePrefix) || open(name, id) {
 			return nil
 		}
 		swept++

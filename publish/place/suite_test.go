@@ -228,6 +228,11 @@ func TestSweep_DeletesTheLeftoversOfClosedDeliveries(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, []string{"a/.other.part", "a/visible.csv"}, r.files())
+		upload(t, p, file("adsync-probe-x", 1, "x"))
+		n, err = p.Sweep(t.Context(), func(string, int64) bool { return false })
+		require.NoError(t, err)
+		require.Zero(t, n, "the probe may be running")
+		require.Len(t, r.files(), 3)
 	})
 }
 

@@ -47,15 +47,16 @@ type View struct {
 
 // Scope limits the rows that a query may read. An empty list is no restriction by it.
 type Scope struct {
-	Games    []string
-	Accounts []int64
-	Media    []string
+	Games    []string `json:"games,omitempty"`
+	Accounts []int64  `json:"accounts,omitempty"`
+	Media    []string `json:"media,omitempty"`
 }
 
 // Query is a checked query that is limited to a scope. It may be used concurrently.
 type Query struct {
 	text   string   // with ? for the parameters
 	params []string // their names in the order of text
+	views  []string // the names of the views that it reads, sorted
 }
 
 // Check parses the query of a subscription and limits it to the scope. The error names the line and column, and what
@@ -85,7 +86,7 @@ func Check(text string, views []View, s Scope) (*Query, error) {
 		return nil, fmt.Errorf("the query with its scope has %d bytes: want at most %d, so fewer tables or a smaller scope",
 			len(restored), restoredMax)
 	}
-	q := &Query{}
+	q := &Query{views: c.viewNames()}
 	if q.text, q.params, err = placeholders(restored); err != nil {
 		return nil, err
 	}
@@ -97,6 +98,9 @@ func Check(text string, views []View, s Scope) (*Query, error) {
 
 // Params returns the names of the parameters in the query, sorted, each once.
 func (q *Query) Params() []string { return slices.Compact(slices.Sorted(slices.Values(q.params))) }
+
+// Views returns the names of the views that the query reads, sorted. The caller must not change them.
+func (q *Query) Views() []string { return q.views }
 
 // SQL returns the limited statement with a ? for each parameter, and the values for them, in order. Values are texts,
 // whole numbers and booleans. Values of other names are ignored.

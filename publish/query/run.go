@@ -25,6 +25,9 @@ type RunOptions struct {
 	Dialect sqldb.Dialect // of the database
 	MaxRows int           // 0 for no maximum
 	Timeout time.Duration // of the whole run, with the time that the caller takes for the rows; 0 for none
+	// Before, if not nil, reads other rows of the query's snapshot, before the query runs. Its error ends the run and is
+	// returned as it is.
+	Before func(ctx context.Context, tx *sql.Tx) error
 }
 
 // Run runs a query in one read-only snapshot. It calls columns once, also if the query has no rows, and then row for
@@ -50,6 +53,11 @@ func Run(ctx context.Context, db *sql.DB, q *Query, values map[string]any, o Run
 		defer cancel()
 	}
 	err = snapshot(ctx, db, o, func(tx *sql.Tx) error {
+		if o.Before != nil {
+			if err := o.Before(ctx, tx); err != nil {
+				return err
+			}
+		}
 		rows, err := tx.QueryContext(ctx, text, args...)
 		if err != nil {
 			return fmt.Errorf("run the query: %w", err)
@@ -63,7 +71,7 @@ func Run(ctx context.Context, db *sql.DB, q *Query, values map[string]any, o Run
 	return err
 }
 
-// snapshot runs fn in a read-only transaction. Its one SELECT sees the state at one time: MySQL makes the snapshot of a
+// snapshot runs fn in a read-only transaction. All its SELECTs see the state at one time: MySQL makes the snapshot of a
 // REPEATABLE READ transaction with the first read, as SQLite does.
 func snapshot(ctx context.Context, db *sql.DB, o RunOptions, fn func(tx *sql.Tx) error) error {
 	conn, err := db.Conn(ctx)

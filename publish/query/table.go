@@ -2,6 +2,8 @@ package query
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,4 +160,15 @@ func (c *checker) nameCTE(e *ast.CommonTableExpression) {
 	internal := "cte " + strconv.Itoa(len(c.ctes)+1)
 	c.ctes[e.Name.L] = internal
 	e.Name = ast.NewCIStr(internal)
+}
+
+// viewNames returns the names of the views that the query reads, sorted, each once.
+func (c *checker) viewNames() []string {
+	names := map[string]bool{}
+	for _, t := range c.read {
+		if t != nil {
+			names[t.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }

@@ -50,7 +50,7 @@ func TestCompose_TheProgramAcceptsEveryService(t *testing.T) {
 			require.NoError(t, err, string(output))
 		})
 	}
-	require.Equal(t, 7, tested, "migrate, producer, three of consumers, simulator and bind")
+	require.Equal(t, 8, tested, "migrate, producer, four of consumers, simulator and bind")
 }
 
 // Prometheus has no token: it reads from the port that serves metrics alone, which no other machine reaches.

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +58,9 @@ var worlds = []world{
 			{alerts: []string{"AdsyncLimitsTight warning"}, inject: limitsAreTight},
 			{alerts: []string{"AdsyncFieldRetired warning"}, inject: fieldIsRetired},
 			{alerts: []string{"AdsyncWorkUnserved critical"}, inject: laneIsClosed},
+			{alerts: []string{"AdsyncDestinationDown warning", "AdsyncFilesLate warning"}, inject: destinationIsAway},
+			{alerts: []string{"AdsyncFilesFailed warning"}, inject: fileHasNoRows},
+			{alerts: []string{"AdsyncFilesHeld warning"}, inject: figuresAreMissing},
 		},
 		{
 			{alerts: []string{"AdsyncMoneyNotPulled critical", "AdsyncFiguresLate warning", "AdsyncSummaryStuck critical"},
@@ -80,6 +86,9 @@ var worlds = []world{
 		},
 		{
 			{alerts: []string{"AdsyncProcessKiller critical"}, inject: processDies},
+		},
+		{
+			{alerts: []string{"AdsyncFilesNoRoom warning"}, inject: diskHasNoRoom},
 		},
 		{
 			{alerts: []string{"AdsyncDown critical", "AdsyncNoLeader critical"}, inject: processIsGone},
@@ -541,6 +550,87 @@ func laneIsClosed(p *plant) func() {
 	p.exec("config", "INSERT INTO lane (media, name, pool_size) VALUES ('system', 'closed', 0)")
 	p.edit(partner, "lane", "closed")
 	return func() { p.edit(partner, "lane", "normal") }
+}
+
+// subscribe makes a subscription, orders its file of a day, and returns the file's id.
+func (p *plant) subscribe(name, destination, day string, more map[string]any) string {
+	p.t.Helper()
+	subscription := map[string]any{"destination": destination, "path": "{subscription}/{day}{ext}", "cron": "0 9 * * *",
+		"format": map[string]any{"format": "csv"},
+		"query": "SELECT day, account_id FROM report_daily_account WHERE day = :day AND 1 = 0 " +
+			"ORDER BY day, account_id, level, object_id"}
+	maps.Copy(subscription, more)
+	p.send(http.MethodPut, "/api/v1/subscriptions/"+name, subscription)
+	ordered := p.send(http.MethodPost, "/api/v1/subscriptions/"+name+"/publications",
+		map[string]any{"from": day, "to": day})
+	p.order(nil, "system.files")
+	return ordered["publications"].([]any)[0].(map[string]any)["id"].(string)
+}
+
+// destinationIsAway delivers a file to a directory that is not there. The file waits since an hour ago.
+func destinationIsAway(p *plant) func() {
+	p.send(http.MethodPut, "/api/v1/destinations/away", map[string]any{"kind": "dir", "address": p.t.TempDir() + "/away"})
+	p.subscribe("away", "away", p.day(-1), nil)
+	p.exec("data", "UPDATE publication SET ready_at = ? WHERE subscription = 'away'", sqlTime(p.now().Add(-time.Hour)))
+	return func() {
+		p.send(http.MethodDelete, "/api/v1/subscriptions/away", nil)
+		p.send(http.MethodDelete, "/api/v1/destinations/away", nil)
+	}
+}
+
+// sqlTime writes a moment as the databases of a world have it.
+func sqlTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000") }
+
+// figuresAreMissing holds a file of a day whose coverage is gone.
+func figuresAreMissing(p *plant) func() {
+	day := p.day(-4)
+	p.exec("data",
+		"DELETE FROM coverage WHERE report = 'report_daily' AND level = 'account' AND media = 'oceanengine' AND day = ?", day)
+	id := p.subscribe("held", "reports", day, map[string]any{
+		"completeness": map[string]any{"when": "complete", "latest_minutes": 60, "at_latest": "hold"}})
+	p.exec("data", "UPDATE publication SET latest_at = ? WHERE id = ?", sqlTime(p.now().Add(-time.Hour)), id)
+	return func() {
+		p.send(http.MethodPost, "/api/v1/publications/"+id+"/cancel", nil)
+		p.order(map[string]any{"from": day, "to": day}, "oceanengine.report_daily.account.look_back")
+	}
+}
+
+// diskHasNoRoom starts adsync with a directory for files that is full. A day later that file is deleted.
+func diskHasNoRoom(p *plant) func() {
+	p.program.stop(p.t)
+	full := filepath.Join(p.data, "files", "1-left.part")
+	require.NoError(p.t, os.MkdirAll(filepath.Dir(full), 0o700))
+	require.NoError(p.t, os.WriteFile(full, nil, 0o600))
+	require.NoError(p.t, os.Truncate(full, 1<<30)) // It takes no room itself.
+	p.start()
+	p.exec("config", "UPDATE cron_task SET enabled = 1 WHERE name = 'system.files'")
+	p.send(http.MethodPost, "/api/v1/tasks/reload", nil)
+	p.subscribe("roomless", "reports", p.day(-1), nil)
+	return func() {
+		old := time.Now().Add(-25 * time.Hour)
+		require.NoError(p.t, os.Chtimes(full, old, old))
+	}
+}
+
+// fileHasNoRows orders a file without rows of a subscription that wants some. Its row follows the end of its subtask
+// after some minutes of the world's time, which is stopped.
+func fileHasNoRows(p *plant) func() {
+	id := p.subscribe("none", "reports", p.day(-1), map[string]any{"on_empty": "fail"})
+	plan := each(8, func() { p.order(nil, "system.files") })
+	p.eventually("the file has failed", func(ctx context.Context) (bool, error) {
+		var file struct{ State, Error string }
+		if err := ask(ctx, http.MethodGet, p.url("/api/v1/publications/"+id), nil, &file); err != nil || file.Error == "" {
+			return false, err
+		}
+		p.exec("data", "UPDATE publication SET updated_at = ? WHERE id = ?", sqlTime(p.now().Add(-time.Hour)), id)
+		plan()
+		return file.State == "failed", nil
+	})
+	return func() {
+		p.send(http.MethodPut, "/api/v1/subscriptions/none", map[string]any{"on_empty": "send"})
+		p.send(http.MethodPost, "/api/v1/publications/"+id+"/redeliver", nil)
+		p.order(nil, "system.files")
+	}
 }
 
 // countsAreRefused makes the database refuse the changes that outcomes of subtasks make to their runs.

@@ -2,11 +2,14 @@ package watch
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -64,8 +67,30 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 		}
 		return false, fmt.Errorf("of account %s there is %v (%w)", account, coverage.Coverage, err)
 	})
+	p.samplesArrive()
 	p.boardsTellTheTruth(today)
 	p.metricsAreThere()
+}
+
+// samplesArrive waits for a file of each sample subscription, and compares what arrived with its row.
+func (p *plant) samplesArrive() {
+	p.t.Helper()
+	var list struct {
+		Publications []struct{ Subscription, Name, Sha256 string }
+	}
+	p.eventually("the sample files are published", func(ctx context.Context) (bool, error) {
+		err := ask(ctx, http.MethodGet, p.url("/api/v1/publications?state=published"), nil, &list)
+		samples := map[string]bool{}
+		for _, f := range list.Publications {
+			samples[f.Subscription] = true
+		}
+		return len(samples) == 3, fmt.Errorf("published are %v (%w)", list.Publications, err)
+	})
+	for _, f := range list.Publications {
+		content, err := os.ReadFile(filepath.Join(p.data, "reports", f.Name))
+		require.NoError(p.t, err)
+		require.Equal(p.t, f.Sha256, fmt.Sprintf("%x", sha256.Sum256(content)), f.Name)
+	}
 }
 
 // spender is an account of Tencent that spent something on a day.

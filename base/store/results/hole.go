@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -101,7 +100,7 @@ func (s MissingDays) AccountsWithHoles(ctx context.Context, accountIDs []int64, 
 	// A join with a list would read all days of an account: servers bound the days only for a list of constants.
 	// Thousands of placeholders would take as long as the query.
 	rows, err := s.Data.Current(ctx).Raw("SELECT account_id FROM coverage"+
-		s.Data.Dialect().ForceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
+		s.Data.Dialect().ForceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+sqldb.Numbers(accountIDs)+")"+
 		" AND report = ? AND level = ? AND day BETWEEN ? AND ? AND state = 'complete' AND (run_id >= ? OR "+
 		strings.Join(settled, " OR ")+")"+
 		" GROUP BY account_id HAVING COUNT(*) = ? ORDER BY account_id", args...).Rows()
@@ -126,18 +125,6 @@ func (s MissingDays) AccountsWithHoles(ctx context.Context, accountIDs []int64, 
 		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
 	}
 	return append(holes, rest...), nil
-}
-
-// listOf returns numbers as text, separated by commas.
-func listOf(numbers []int64) string {
-	text := make([]byte, 0, 8*len(numbers))
-	for i, n := range numbers {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = strconv.AppendInt(text, n, 10)
-	}
-	return string(text)
 }
 
 // Hole is a day of a scope that is not whole.

@@ -14,6 +14,9 @@ import (
 const (
 	AuditTasks    = "cron_task" // all tasks; one task is AuditTasks + "/" + its name
 	AuditCoverage = "coverage"  // days that were ordered because coverage lacks them
+	// The tables of report files.
+	AuditDestinations  = "destination"
+	AuditSubscriptions = "subscription"
 )
 
 // AuditSQL is the actor of edits that were made by SQL.

@@ -51,6 +51,21 @@ var ownedTables = []*ownedTable{
 		label:   []string{"media", "field", "report", "level"},
 		columns: []string{"state", "reason", "changed_by"},
 	},
+	{
+		name: AuditDestinations, key: []string{"name"}, label: []string{"name"},
+		columns: []string{
+			"kind", "address", "prefix", "login", "CASE WHEN credentials IS NULL THEN '' ELSE 'sealed' END AS credentials",
+			"host_key", "ca", "options", "enabled",
+		},
+	},
+	{
+		name: AuditSubscriptions, key: []string{"name"}, label: []string{"name"},
+		columns: []string{
+			"source", "scope", "format", "path", "destination", "cron", "timezone", "period", "on_empty", "on_exists", "verify",
+			"manifest", "rows_max", "completeness", "corrections", "lane", "owner", "customer", "enabled",
+			"webhook", "CASE WHEN webhook_secret IS NULL THEN '' ELSE 'sealed' END AS webhook_secret",
+		},
+	},
 	{name: "game", key: []string{"code"}, label: []string{"code"}, columns: []string{"name"}},
 	{
 		name: "account_binding", from: "account_binding LEFT JOIN media_account a ON a.id = account_id", part: "account_id",
@@ -338,6 +353,12 @@ func (t *ownedTable) lockTable(tx *gorm.DB) (known bool, err error) {
 	var value sql.NullString
 	err = auditedTable(tx, t.name).Clauses(sqldb.ForUpdate).Select("value").Row().Scan(&value)
 	return value.Valid, err
+}
+
+// LockTable makes other edits of a table that operators own wait until the transaction ends.
+func LockTable(tx *gorm.DB, table string) error {
+	_, err := owned(table).lockTable(tx)
+	return err
 }
 
 // Editor is the actor of a change of rows that operators own, and the name of the action: "task.edit".

@@ -86,9 +86,16 @@ func TestRecordSQLEdits_RecordsEachEdit(t *testing.T) {
 			[]string{`sql row.update cron_task/two {"name":"one"} {"name":"two"}`}},
 		{"a new lane", "INSERT INTO lane (media, name, pool_size, importance) VALUES ('tulip', 'fast', 5, 7)",
 			[]string{`sql row.insert lane/tulip/fast  ` + whole}},
-		{"two lanes at once", "UPDATE lane SET pool_size = 9 WHERE name <> 'offline'",
+		{"two lanes at once", "UPDATE lane SET pool_size = 9 WHERE media = '*' AND name <> 'offline'",
 			[]string{`sql row.update lane/*/important {"pool_size":64} {"pool_size":9}`,
 				`sql row.update lane/*/normal {"pool_size":32} {"pool_size":9}`}},
+		{"what a file waits for", "INSERT INTO subscription (name, source, format, path, destination, cron, " +
+			"completeness, since) VALUES ('s', '{}', '{}', 'p', 'd', '* * * * *', '{}', '2026-11-21')",
+			[]string{`sql row.insert subscription/s  {"source":"{}","scope":null,"format":"{}","path":"p","destination":"d",` +
+				`"cron":"* * * * *","timezone":"UTC","period":"day","on_empty":"send","on_exists":"replace",` +
+				`"verify":"readback","manifest":1,"rows_max":0,"completeness":"{}","corrections":null,"lane":"","owner":"",` +
+				`"customer":"","enabled":1,"webhook":"",` +
+				`"webhook_secret":""}`}},
 		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5",
 			[]string{`sql row.update rate_limit/tulip/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},
 		{"a deleted game", "DELETE FROM game",
@@ -140,7 +147,7 @@ func TestRecordSQLEdits_OfManyProcessesRecordEachOnce(t *testing.T) {
 		}
 		require.NoError(t, all.Wait())
 	}
-	require.Len(t, b.log(), 5*(1+3))
+	require.Len(t, b.log(), 5*(1+5))
 }
 
 func TestEdit_IsRecordedOnceWithItsActor(t *testing.T) {
@@ -176,7 +183,7 @@ func TestEdit_IsRecordedOnceWithItsActor(t *testing.T) {
 		require.NoError(t, b.AddTask(ctx, settings.Editor{Actor: "ada", Action: "task.create"}, row,
 			func(table settings.TaskTable) error {
 				require.Len(t, table.Rows, 2)
-				require.Len(t, table.Lanes, 3)
+				require.Len(t, table.Lanes, 5)
 				return nil
 			}))
 	}), 1)

@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -90,12 +91,19 @@ func (s Tasks) PutLane(ctx context.Context, e Editor, media, name string,
 	return nil
 }
 
-// DeleteLane deletes the row of a lane, unless check refuses it. check is given the tasks, and the lanes without the
-// row. DeleteLane returns ErrNotFound if there is no such row.
-func (s Tasks) DeleteLane(ctx context.Context, e Editor, media, name string, check func(TaskTable) error) error {
+// DeleteLane deletes the row of a lane, unless check refuses it. check is given the tasks, the lanes without the row,
+// and the names of the subscriptions that name the lane. DeleteLane returns ErrNotFound if there is no such row.
+func (s Tasks) DeleteLane(ctx context.Context, e Editor, media, name string,
+	check func(table TaskTable, subscriptions []string) error) error {
 	err := Edit(ctx, s.Databases, e, "lane", nil, func(tx *gorm.DB) error {
-		// No task is edited meanwhile: it could come to name the lane.
-		if _, err := owned(AuditTasks).lockTable(tx); err != nil {
+		// No task or subscription is edited meanwhile: it could come to name the lane.
+		if err := errors.Join(LockTable(tx, AuditTasks), LockTable(tx, AuditSubscriptions)); err != nil {
+			return err
+		}
+		var subscriptions []string
+		err := tx.Table(AuditSubscriptions).Clauses(sqldb.ForUpdate).Where("lane = ?", name).Order("name").
+			Pluck("name", &subscriptions).Error
+		if err != nil {
 			return err
 		}
 		table, err := taskTable(tx)
@@ -107,7 +115,7 @@ func (s Tasks) DeleteLane(ctx context.Context, e Editor, media, name string, che
 			return sqldb.ErrNotFound
 		}
 		table.Lanes = rest
-		if err := check(table); err != nil {
+		if err := check(table, subscriptions); err != nil {
 			return err
 		}
 		return tx.Where("media = ? AND name = ?", media, name).Delete(&Lane{}).Error

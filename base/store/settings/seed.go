@@ -15,6 +15,9 @@ type NewTask struct {
 	Name, Media, Handler, Cron, Timezone, Lane, Scope string
 
 	Params string `gorm:"serializer:optional"`
+
+	TimeoutSeconds int `gorm:"default:300"`
+	RetryMax       int `gorm:"default:5"`
 }
 
 // SeedTasks writes the tasks of each media that has none in cron_task: all in a new installation, and those of a

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +27,9 @@ type PartnerConfig struct {
 
 // partnerOverlapDefault is the overlap that docs/warehouse.md uses too.
 const partnerOverlapDefault = 15 * time.Minute
+
+// partnerConns is the most connections to the partner's database.
+const partnerConns = 2
 
 // DefaultPartnerConfig returns settings without a database.
 func DefaultPartnerConfig() PartnerConfig {
@@ -70,28 +72,11 @@ func OpenPartner(cfg PartnerConfig) (*PartnerSource, error) {
 	if cfg.DSN.IsZero() {
 		return nil, nil
 	}
-	p := &PartnerSource{dialect: sqldb.Dialect(cfg.Driver), table: cfg.Table, overlap: cfg.Overlap}
-	if cfg.Driver == sqldb.SQLite {
-		query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)", "query_only(1)"}}
-		var err error
-		if p.pool, err = sql.Open("sqlite", sqldb.SQLiteFile(cfg.DSN.Reveal(), query)); err != nil {
-			return nil, fmt.Errorf("open the partner's database: %w", err)
-		}
-		return p, nil
-	}
-	c, err := sqldb.MysqlConfig(cfg.DSN, sqldb.PatienceDefault)
+	pool, err := sqldb.OpenReadOnly(cfg.Driver, cfg.DSN, sqldb.PatienceDefault, partnerConns)
 	if err != nil {
 		return nil, fmt.Errorf("open the partner's database: %w", err)
 	}
-	connector, err := sqldb.NewConnector(c)
-	if err != nil {
-		return nil, fmt.Errorf("open the partner's database: %w", err)
-	}
-	p.pool = sql.OpenDB(connector)
-	p.pool.SetMaxOpenConns(2)
-	p.pool.SetConnMaxLifetime(3 * time.Minute)
-	p.pool.SetConnMaxIdleTime(10 * time.Second)
-	return p, nil
+	return &PartnerSource{pool: pool, dialect: sqldb.Dialect(cfg.Driver), table: cfg.Table, overlap: cfg.Overlap}, nil
 }
 
 // Close closes the connections.

@@ -19,6 +19,7 @@ import (
 	"adsync/client"
 	"adsync/producer"
 	"adsync/producer/brake"
+	"adsync/publish"
 )
 
 // laneName matches the name of a lane, which becomes part of a topic's name.
@@ -32,7 +33,8 @@ type LaneStore interface {
 	Lanes(ctx context.Context) ([]settings.Lane, error)
 	PutLane(ctx context.Context, e settings.Editor, media, name string,
 		change func(before settings.Lane, known bool) (settings.Lane, error)) error
-	DeleteLane(ctx context.Context, e settings.Editor, media, name string, check func(settings.TaskTable) error) error
+	DeleteLane(ctx context.Context, e settings.Editor, media, name string,
+		check func(table settings.TaskTable, subscriptions []string) error) error
 	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
 }
 
@@ -112,7 +114,7 @@ func set[T int | int64](into *T, value *int64) {
 	}
 }
 
-// Delete deletes a lane that no task and no open run uses.
+// Delete deletes a lane that no task, subscription or open run uses.
 func (h *Lanes) Delete(c *gin.Context) (any, error) {
 	ctx, media, name := c.Request.Context(), c.Param("media"), c.Param("lane")
 	before, err := h.answer(c)
@@ -127,7 +129,7 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	open = slices.DeleteFunc(open, func(r ledger.Run) bool { return !deleted.Carries(r.Media, r.Settings.Lane) })
-	err = h.Store.DeleteLane(ctx, editor(c, "lane.delete"), media, name, func(table settings.TaskTable) error {
+	check := func(table settings.TaskTable, users []string) error {
 		stays := func(of string) bool {
 			return slices.ContainsFunc(table.Lanes, func(l settings.Lane) bool { return l.Carries(of, name) })
 		}
@@ -141,6 +143,10 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 			return httpapi.NewProblem(http.StatusConflict,
 				"Tasks use this lane: %s. Give them another lane first, or delete them.", strings.Join(tasks, ", "))
 		}
+		if len(users) > 0 && deleted.Carries(publish.Media, name) && !stays(publish.Media) {
+			return httpapi.NewProblem(http.StatusConflict,
+				"Subscriptions use this lane: %s. Give them another lane first, or delete them.", strings.Join(users, ", "))
+		}
 		// The messages of an open run are in the lane's topic, which nobody would read.
 		at := slices.IndexFunc(open, func(r ledger.Run) bool { return !stays(r.Media) })
 		if at < 0 {
@@ -149,7 +155,8 @@ func (h *Lanes) Delete(c *gin.Context) (any, error) {
 		return httpapi.NewProblem(http.StatusConflict,
 			"The run %d of the task %s uses this lane and is still open: wait for its end, or cancel it.",
 			open[at].ID, open[at].TaskName)
-	})
+	}
+	err = h.Store.DeleteLane(ctx, editor(c, "lane.delete"), media, name, check)
 	if errors.Is(err, sqldb.ErrNotFound) {
 		return nil, noLane(media, name)
 	}

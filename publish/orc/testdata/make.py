@@ -1,7 +1,9 @@
 """Writes the ORC files of this directory, and next to each a .json file with the columns and rows that a reader gives.
 
     python3 -m pip install pyarrow==26.0.1 pyorc==0.12.0
-    python3 make.py
+    python3 make.py [DIRECTORY SEED]
+
+DIRECTORY is where it writes instead, and SEED is what other random values are drawn from.
 
 Files that differ only in what follows the first point of their names have the same .json file.
 
@@ -15,16 +17,18 @@ import json
 import pathlib
 import random
 import struct
+import sys
 import zoneinfo
 
 import pyarrow as pa
 import pyarrow.orc
 import pyorc
 
-HERE = pathlib.Path(__file__).parent
+HERE, SEED = sys.argv[1:] if len(sys.argv) > 1 else (pathlib.Path(__file__).parent, 20260101)
+HERE = pathlib.Path(HERE)
 COMPRESSIONS = ["NONE", "ZLIB", "SNAPPY", "LZ4", "ZSTD"]
 SMALL_BLOCKS = {"compression_block_size": 512, "memory_block_size": 512}
-rng = random.Random(20260101)
+rng = random.Random(int(SEED))
 documents = {}  # by the name of the .json file
 
 

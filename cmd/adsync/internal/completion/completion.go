@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/store/overview"
+	"adsync/base/store/publishing"
 	storesettings "adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/client"
@@ -34,6 +35,11 @@ var (
 	SubtaskStates = words(task.Waiting, task.Retrying, task.Deferred, task.Succeeded, task.Failed, task.Expired,
 		task.Cancelled, task.Superseded)
 
+	// PublicationStates are the states of report files.
+	PublicationStates = words(publishing.Waiting, publishing.Planned, publishing.Rendered, publishing.Uploaded,
+		publishing.Verified, publishing.Visible, publishing.Published, publishing.Failed, publishing.Cancelled,
+		publishing.Superseded, publishing.Empty)
+
 	// flagWords are the values of flags, by name. Such a flag means the same in each command.
 	flagWords = map[string][]string{
 		"catch-up":       words(task.CatchUpNone, task.CatchUpLatest, task.CatchUpAll),
@@ -42,17 +48,21 @@ var (
 		"concurrency":    words(task.Parallel, task.Serial, task.Exclusive),
 		"log-level":      logLevels,
 		"login-state":    {storesettings.TokenOK, storesettings.TokenReauthorise, overview.LoginNone},
+		"on-empty":       {"send", "skip", "fail"},
+		"on-exists":      {"replace", "version", "refuse"},
 		"overlap":        words(task.OverlapSkip, task.OverlapQueue, task.OverlapReplace),
 		"tier":           {storesettings.TierActive, storesettings.TierInactive, storesettings.TierInvalid},
+		"verify":         {"size", "readback"},
 	}
 	// stateWords are the values of --state, by command.
 	stateWords = map[string][]string{
-		"adsync accounts list": words(overview.AccountPulled, overview.AccountParked, overview.AccountUnbound),
-		"adsync fields list":   {"asked", "trying", "off", "retired", "refused"},
-		"adsync reconcile":     {"open", "mended", "all"},
-		"adsync runs list":     RunStates,
-		"adsync subtasks due":  words(task.Retrying, task.Deferred),
-		"adsync subtasks list": SubtaskStates,
+		"adsync accounts list":     words(overview.AccountPulled, overview.AccountParked, overview.AccountUnbound),
+		"adsync fields list":       {"asked", "trying", "off", "retired", "refused"},
+		"adsync publications list": PublicationStates,
+		"adsync reconcile":         {"open", "mended", "all"},
+		"adsync runs list":         RunStates,
+		"adsync subtasks due":      words(task.Retrying, task.Deferred),
+		"adsync subtasks list":     SubtaskStates,
 	}
 	// roleWords are the values of --role, by command.
 	roleWords = map[string][]string{
@@ -73,7 +83,8 @@ func words[T ~string](all ...T) []string {
 }
 
 // Complete adds completion to cmd and the commands below it: of fixed words, and of the names of tasks and lanes,
-// which come from the API. Only --config, --file and --data complete files. Other flags and words complete nothing.
+// which come from the API. Only --config, --data, --file, flags that end with -file and the word of restore complete
+// files. Other flags and words complete nothing.
 func Complete(a *settings.Source, cmd *cobra.Command) {
 	path := cmd.CommandPath()
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -91,7 +102,7 @@ func Complete(a *settings.Source, cmd *cobra.Command) {
 func flagCompletion(a *settings.Source, path string, f *pflag.Flag) cobra.CompletionFunc {
 	all := flagWords[f.Name]
 	switch f.Name {
-	case "config", "data", "file":
+	case "ca-file", "config", "data", "file", "host-key-file", "key-file", "password-file", "query-file":
 		return nil // The shell offers files.
 	case "media", "live":
 		all = engine.PlatformNames()
@@ -134,6 +145,8 @@ func argCompletion(a *settings.Source, path string) cobra.CompletionFunc {
 		return first(accountBegins)
 	case "adsync fields add", "adsync fields drop", "adsync fields reinstate", "adsync limits set":
 		return first(platforms)
+	case "adsync restore":
+		return nil // The shell offers files.
 	case "adsync log-level":
 		return first(cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))
 	}

@@ -44,6 +44,7 @@ type Config struct {
 	Consumer  consumer.Config    `koanf:"consumer" doc:"The role that does the work."`
 	Media     engine.MediaConfig `koanf:"media" doc:"How the platforms are reached."`
 
+	Files   engine.FilesConfig      `koanf:"files" doc:"How report files are made."`
 	Partner summaries.PartnerConfig `koanf:"partner" doc:"The figures of the business itself, for wide_daily."`
 
 	Debug     telemetry.DebugConfig `koanf:"debug" doc:"Profiles and other ways to see what a process does."`
@@ -64,6 +65,7 @@ func Default() Config {
 		Producer:  producer.DefaultConfig(),
 		Consumer:  consumer.DefaultConfig(),
 		Media:     engine.DefaultMediaConfig(),
+		Files:     engine.DefaultFilesConfig(),
 		Partner:   summaries.DefaultPartnerConfig(),
 		Trace:     trace.DefaultConfig(),
 		Retention: upkeep.DefaultRetention(),
@@ -90,12 +92,13 @@ type Source struct {
 // NeededBy lists the sections that a command uses. Other sections need not be valid.
 var NeededBy = map[string][]string{
 	"serve": {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media",
-		"partner", "debug", "trace"},
+		"files", "partner", "debug", "trace"},
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "debug"},
 	"simulate":   {"log"},
 	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
 	"unbind":     {"log", "store"}, // and bind account
+	"restore":    {"log", "store"},
 	"dead":       {"api"},
 	"print":      {},
 }

@@ -88,6 +88,7 @@ containers:
       - {name: config, mountPath: /etc/adsync/config, readOnly: true}
       {{- if not .job }}
       - {name: keys, mountPath: /etc/adsync/keys, readOnly: true}
+      - {name: tmp, mountPath: /tmp}
       {{- end }}
       {{- if and $v.tlsSecretName (not .job) }}
       - {name: tls, mountPath: /etc/adsync/tls, readOnly: true}
@@ -98,6 +99,9 @@ volumes:
   {{- if not .job }}
   - name: keys
     secret: {secretName: {{ $v.secretName | quote }}, items: [{key: keys.yaml, path: keys.yaml}]}
+  # Report files that are not delivered yet: files.max_mib bounds them.
+  - name: tmp
+    emptyDir: {}
   {{- end }}
   {{- if and $v.tlsSecretName (not .job) }}
   - name: tls

@@ -1,0 +1,109 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store/publishing"
+	"adsync/base/store/settings"
+	"adsync/publish"
+)
+
+// Below the data directory: report files as they are delivered, and those that are not delivered yet.
+const (
+	reportsDir = "reports"
+	spoolDir   = "files"
+	spoolMiB   = 1024
+)
+
+// sampleDestination is where the sample subscriptions deliver to.
+const sampleDestination = "reports"
+
+// sampleZone is the zone of the samples' crons.
+const sampleZone = "Asia/Shanghai"
+
+// samples are the subscriptions of a new directory.
+var samples = []struct{ name, query, format, path string }{
+	{
+		"spend", `SELECT day, game, media, currency, SUM(cost) AS cost_micros, SUM(impressions) AS impressions,
+  SUM(clicks) AS clicks, SUM(activations) AS activations
+FROM summary_daily WHERE day = :day GROUP BY day, game, media, currency ORDER BY day, game, media, currency`,
+		`{"format": "xlsx"}`, "{subscription}/{day}{ext}",
+	},
+	{
+		"creatives", `SELECT day, account_id, level, object_id, media, currency, cost, impressions, clicks, conversions
+FROM report_daily_creative WHERE day = :day ORDER BY day, account_id, level, object_id`,
+		`{"format": "csv", "gzip": true}`, "{subscription}/{day:compact}{ext}",
+	},
+	{
+		"report_daily", `SELECT day, account_id, level, object_id, media, currency, day_zone, cost, impressions, clicks,
+  activations, registrations, conversions, pay_amount
+FROM report_daily WHERE day = :day ORDER BY day, account_id, level, object_id`,
+		`{"format": "parquet"}`, "{subscription}/{day}{ext}",
+	},
+}
+
+// seedReports writes the sample subscriptions of a new directory, and orders a file of each.
+func (s *stack) seedReports(ctx context.Context) error {
+	have, err := s.store.Destinations(ctx)
+	if err != nil || len(have) > 0 {
+		return err
+	}
+	dir := s.dir.file(reportsDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // The files are for others to read.
+		return fmt.Errorf("make the directory of report files: %w", err)
+	}
+	by := settings.Editor{Actor: "adsync", Action: "subscription.put"}
+	err = s.store.PutDestination(ctx, by, sampleDestination,
+		func(d publishing.Destination, _ bool) (publishing.Destination, error) {
+			d.Kind, d.Address = "dir", dir
+			return d, nil
+		})
+	if err != nil {
+		return err
+	}
+	now := s.world.clock.Now()
+	for _, sample := range samples {
+		row := publish.Defaults(sample.name)
+		row.Source, err = publish.SourceText(sample.query)
+		if err != nil {
+			return err
+		}
+		row.Format, row.Path, row.Destination = sample.format, sample.path, sampleDestination
+		row.Cron, row.Timezone = "30 9 * * *", sampleZone
+		row.Completeness = `{"when": "complete", "latest_minutes": 2880, "parked": "name"}`
+		row.Corrections = `{"every_minutes": 60, "days": 7}`
+		file, err := publish.Check(row)
+		if err != nil {
+			return fmt.Errorf("sample subscription %s: %w", row.Name, err)
+		}
+		err = s.store.PutSubscription(ctx, by, row.Name, now,
+			func(publishing.Subscription, bool, publishing.Around) (publishing.Subscription, error) {
+				return row, nil
+			})
+		if err != nil {
+			return err
+		}
+		if err := s.orderSample(ctx, file, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sampleDay is the last day that has settled in all zones.
+func sampleDay(now time.Time) day.Day { return day.Of(now, time.UTC).Add(-2) }
+
+// orderSample orders the file of the last day that has settled in all zones.
+func (s *stack) orderSample(ctx context.Context, file *publish.Subscription, now time.Time) error {
+	settled := sampleDay(now)
+	periods, err := file.Periods(string(settled), string(settled), now)
+	if err != nil {
+		return err
+	}
+	_, err = s.store.PlanFiles(ctx, file.Order(periods, nil, publishing.Progress{}, now))
+	return err
+}
