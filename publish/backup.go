@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/sqldb"
 	"adsync/base/task"
@@ -75,16 +74,13 @@ func (b backup) Run(ctx context.Context, work media.Work, body backupBody) (resu
 		return result, err
 	}
 	delivery := task.NewRunID(b.Clock.Now())
-	at, err := b.connect(ctx, body.Destination, config, delivery)
+	at, err := b.openPlace(ctx, body.Destination, config, delivery)
 	if err != nil {
 		return result, err
 	}
 	defer func() {
 		_ = at.Close()
-		err := b.Store.ReturnConnection(context.WithoutCancel(ctx), body.Destination, delivery, b.Clock.Now())
-		if err != nil {
-			b.Logger.Warn("cannot return the connection of a destination", "destination", body.Destination, "err", err)
-		}
+		b.returnConnection(ctx, body.Destination, delivery)
 	}()
 	made := backupFile(task.RunTime(work.RunID))
 	names, err := at.Names(ctx, body.Prefix)
@@ -125,31 +121,6 @@ func (b backup) destination(ctx context.Context, name string) (place.Config, err
 		err = &media.Error{Class: media.Invalid, Message: err.Error()}
 	}
 	return config, err
-}
-
-// connect takes one of the destination's connections until the end of the try.
-func (b backup) connect(ctx context.Context, name string, config place.Config, delivery int64) (place.Place, error) {
-	most := cmp.Or(config.Options.Connections, place.ConnectionsDefault)
-	config.Options.BytesPerSecond /= int64(most)
-	at, err := place.Open(ctx, config) // The first call connects.
-	if err != nil {
-		return nil, &media.Error{Class: media.Invalid, Message: err.Error()}
-	}
-	now := b.Clock.Now()
-	until := now.Add(connectionMax)
-	if left, ok := clock.Left(ctx); ok {
-		until = now.Add(left)
-	}
-	taken, err := b.Store.TakeConnection(ctx, name, most, delivery, now, until)
-	if err == nil && !taken {
-		err = &media.DeferError{After: busyWait,
-			Reason: fmt.Sprintf("all %d connections of the destination %s are in use", most, name)}
-	}
-	if err != nil {
-		_ = at.Close()
-		return nil, err
-	}
-	return at, nil
 }
 
 // deliver writes the backup into a file of the spool, and delivers it.

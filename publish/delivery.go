@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -64,15 +63,7 @@ func (d *delivery) close(ctx context.Context) {
 		return
 	}
 	_ = d.place.Close()
-	d.release(ctx)
-}
-
-// release returns the connection of the destination. It is free at the try's deadline anyway.
-func (d *delivery) release(ctx context.Context) {
-	err := d.Store.ReturnConnection(context.WithoutCancel(ctx), d.p.Destination, d.p.Delivery, d.Clock.Now())
-	if err != nil {
-		d.Logger.Warn("cannot return the connection of a destination", "destination", d.p.Destination, "err", err)
-	}
+	d.returnConnection(ctx, d.p.Destination, d.p.Delivery)
 }
 
 // climb does all steps that are left.
@@ -160,31 +151,12 @@ func (d *delivery) allowed(ctx context.Context) error {
 }
 
 // connect takes one of the destination's connections. The first call to the place connects.
-func (d *delivery) connect(ctx context.Context) error {
+func (d *delivery) connect(ctx context.Context) (err error) {
 	if d.place != nil {
 		return nil
 	}
-	now := d.Clock.Now()
-	most := cmp.Or(d.config.Options.Connections, place.ConnectionsDefault)
-	until := now.Add(connectionMax)
-	if left, ok := clock.Left(ctx); ok {
-		until = now.Add(left)
-	}
-	taken, err := d.Store.TakeConnection(ctx, d.p.Destination, most, d.p.Delivery, now, until)
-	if err != nil {
-		return err
-	}
-	if !taken {
-		return &media.DeferError{After: busyWait,
-			Reason: fmt.Sprintf("all %d connections of the destination %s are in use", most, d.p.Destination)}
-	}
-	config := d.config
-	config.Options.BytesPerSecond /= int64(most)
-	if d.place, err = place.Open(ctx, config); err != nil {
-		d.release(ctx)
-		return &media.Error{Class: media.Invalid, Message: err.Error()}
-	}
-	return nil
+	d.place, err = d.openPlace(ctx, d.p.Destination, d.config, d.p.Delivery)
+	return err
 }
 
 // end ends the file without an error of its own.

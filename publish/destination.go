@@ -2,13 +2,17 @@ package publish
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
+	"adsync/base/clock"
 	"adsync/base/secret"
 	"adsync/base/store/publishing"
 	"adsync/base/strictjson"
+	"adsync/media"
 	"adsync/publish/place"
 )
 
@@ -62,4 +66,39 @@ func OpenCredentials(box *secret.Box, d publishing.Destination) (c Credentials, 
 		return c, fmt.Errorf("the credentials of the destination %s are not JSON", d.Name)
 	}
 	return c, nil
+}
+
+// openPlace takes one of a destination's connections until the end of the try, and returns the place, whose first call
+// connects. returnConnection is its counterpart.
+func (deps *Deps) openPlace(ctx context.Context, name string, config place.Config, delivery int64) (place.Place,
+	error) {
+	now := deps.Clock.Now()
+	most := cmp.Or(config.Options.Connections, place.ConnectionsDefault)
+	until := now.Add(connectionMax)
+	if left, ok := clock.Left(ctx); ok {
+		until = now.Add(left)
+	}
+	taken, err := deps.Store.TakeConnection(ctx, name, most, delivery, now, until)
+	if err != nil {
+		return nil, err
+	}
+	if !taken {
+		return nil, &media.DeferError{After: busyWait,
+			Reason: fmt.Sprintf("all %d connections of the destination %s are in use", most, name)}
+	}
+	config.Options.BytesPerSecond /= int64(most)
+	at, err := place.Open(ctx, config)
+	if err != nil {
+		deps.returnConnection(ctx, name, delivery)
+		return nil, &media.Error{Class: media.Invalid, Message: err.Error()}
+	}
+	return at, nil
+}
+
+// returnConnection returns the connection of a destination. It is free at the try's deadline anyway.
+func (deps *Deps) returnConnection(ctx context.Context, name string, delivery int64) {
+	err := deps.Store.ReturnConnection(context.WithoutCancel(ctx), name, delivery, deps.Clock.Now())
+	if err != nil {
+		deps.Logger.Warn("cannot return the connection of a destination", "destination", name, "err", err)
+	}
 }

@@ -177,19 +177,10 @@ func (s Publications) FileProgress(ctx context.Context) (map[string]Progress, er
 func (s Publications) OrderFiles(ctx context.Context, limit int,
 	order func(files []Publication) ([]ledger.RunOrder, error)) (ordered int, err error) {
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
-		files, err := list(tx.Clauses(sqldb.ForUpdate).Where("state IN ? AND run_id = 0", ladderStates).
-			Order("planned_at, subscription, from_day, revision").Limit(limit))
-		if err != nil || len(files) == 0 {
-			return err
-		}
-		orders, err := order(files)
+		files, err := orderRuns(tx, tx.Where("state IN ? AND run_id = 0", ladderStates).
+			Order("planned_at, subscription, from_day, revision").Limit(limit), order)
 		if err != nil {
 			return err
-		}
-		for _, o := range orders {
-			if err := ledger.AddOrder(tx, o); err != nil {
-				return err
-			}
 		}
 		for i := range files {
 			if files[i].RunID == 0 {
@@ -207,6 +198,24 @@ func (s Publications) OrderFiles(ctx context.Context, limit int,
 		return 0, fmt.Errorf("order planned files: %w", err)
 	}
 	return ordered, nil
+}
+
+// orderRuns locks the files of a query, adds the orders for them, and returns them as order has left them.
+func orderRuns(tx, query *gorm.DB, order func(files []Publication) ([]ledger.RunOrder, error)) ([]Publication, error) {
+	files, err := list(query.Clauses(sqldb.ForUpdate))
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	orders, err := order(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range orders {
+		if err := ledger.AddOrder(tx, o); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 // ForgetFileRun makes an open file one without a run, so that the next pass orders it again. It keeps its state: a file

@@ -16,19 +16,10 @@ import (
 func (s Publications) OrderRevisits(ctx context.Context, limit int, now, again time.Time,
 	order func(files []Publication) ([]ledger.RunOrder, error)) error {
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
-		files, err := list(tx.Clauses(sqldb.ForUpdate).Where("state = ? AND revisit_at <= ?", Published, sqldb.At(now)).
-			Order("revisit_at, id").Limit(limit))
-		if err != nil || len(files) == 0 {
-			return err
-		}
-		orders, err := order(files)
+		files, err := orderRuns(tx, tx.Where("state = ? AND revisit_at <= ?", Published, sqldb.At(now)).
+			Order("revisit_at, id").Limit(limit), order)
 		if err != nil {
 			return err
-		}
-		for _, o := range orders {
-			if err := ledger.AddOrder(tx, o); err != nil {
-				return err
-			}
 		}
 		for i := range files {
 			err := tx.Table("publication").Where("id = ?", files[i].ID).UpdateColumn("revisit_at", sqldb.At(again)).Error
