@@ -520,8 +520,12 @@ func coverageIsDeleted(p *plant) func() {
 
 // nothingIsPulledForHours pauses a platform and the summaries until it is four o'clock on the next day.
 func nothingIsPulledForHours(p *plant) func() {
-	resume := p.pause("media", tencent)
 	p.send(http.MethodPost, "/api/v1/tasks/system.summary/disable", nil)
+	resume := p.pause("media", tencent)
+	// The ticks of the new moment must come later.
+	p.eventually("the pause is in force", func(ctx context.Context) (bool, error) {
+		return p.holds(ctx, `sum(adsync_producer_stops_active{verb="pause"}) > 0`)
+	})
 	now := p.now()
 	to := time.Date(now.Year(), now.Month(), now.Day()+1, 4, 0, 0, 0, now.Location())
 	p.setClock(to, true)

@@ -41,6 +41,8 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t, 40)
 	p.start()
+	// Traps make days partial, for which report files wait.
+	p.send(http.MethodPost, "/_sim/traps", map[string]any{"on": false})
 	p.prometheus()
 	noon := noonAfter(p.now()) // Far from midnight: the day must not change, and have its first figures.
 	p.setClock(noon, false)
