@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"adsync/base/day"
 	"adsync/base/store/publishing"
 	"adsync/base/store/settings"
 	"adsync/publish"
+	"adsync/publish/place"
 )
 
 // Below the data directory: report files as they are delivered, and those that are not delivered yet.
@@ -52,15 +54,23 @@ func (s *stack) seedReports(ctx context.Context) error {
 	if err != nil || len(have) > 0 {
 		return err
 	}
-	dir := s.dir.file(reportsDir)
+	// An address must not depend on where adsync is started.
+	dir, err := filepath.Abs(s.dir.file(reportsDir))
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // The files are for others to read.
 		return fmt.Errorf("make the directory of report files: %w", err)
 	}
 	by := settings.Editor{Actor: "adsync", Action: "subscription.put"}
 	err = s.store.PutDestination(ctx, by, sampleDestination,
 		func(d publishing.Destination, _ bool) (publishing.Destination, error) {
-			d.Kind, d.Address = "dir", dir
-			return d, nil
+			d.Kind, d.Address = place.KindDir, dir
+			settings, err := publish.PlaceConfig(nil, d) // It has no credentials.
+			if err == nil {
+				err = settings.Validate()
+			}
+			return d, err
 		})
 	if err != nil {
 		return err
