@@ -163,8 +163,9 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real servers, MySQL 
 	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- \
 		$(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
 	@$(MAKE) --no-print-directory plan-statements
-	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
-	@$(MAKE) --no-print-directory test-deployments
+	@# One uses a processor, and the other mostly waits for servers.
+	@$(MAKE) --no-print-directory -j2 --output-sync=target \
+		$(if $(wildcard test/mysql8/go.mod),test-mysql8) test-deployments
 	@$(MAKE) --no-print-directory test-watch
 
 .PHONY: test-deployments
