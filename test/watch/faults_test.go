@@ -62,6 +62,8 @@ var worlds = []world{
 			{alerts: []string{"AdsyncFilesFailed warning"}, inject: fileHasNoRows},
 			{alerts: []string{"AdsyncFilesHeld warning"}, inject: figuresAreMissing},
 		},
+	}},
+	{name: "hours", accounts: 16, setup: beginAtNoon, calm: restAndTell, rounds: [][]trouble{
 		{
 			{alerts: []string{"AdsyncMoneyNotPulled critical", "AdsyncFiguresLate warning", "AdsyncSummaryStuck critical"},
 				inject: nothingIsPulledForHours},
