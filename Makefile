@@ -19,6 +19,10 @@ GOVULNCHECK := $(CACHE)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 PROMETHEUS_VERSION := v0.316.0
 PROMETHEUS := $(CACHE)/prometheus-$(PROMETHEUS_VERSION)/prometheus
 
+# A server of S3.
+VERSITYGW_VERSION := v1.8.0
+VERSITYGW := $(CACHE)/versitygw-$(VERSITYGW_VERSION)/versitygw
+
 # Sends generated requests to the API. It is Python.
 SCHEMATHESIS_VERSION := 4.32.5
 SCHEMATHESIS := $(CACHE)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
@@ -33,11 +37,11 @@ RESULTS ?=
 TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped \
 	$(if $(RESULTS),--jsonfile $(abspath $(RESULTS))/$@.json) -- -ldflags=-w
 
-# Packages for which a real Kafka, MariaDB or Redis makes a difference. The slowest is first, so that others run at the
-# same time.
+# Packages for which a real Kafka, MariaDB, Redis, OpenSSH or vsftpd makes a difference. The slowest is first, so that
+# others run at the same time.
 SERVICE_PACKAGES := adsync/test/e2e adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
 	adsync/media/pull/... adsync/upkeep/... adsync/media/token/... adsync/media/field/... \
-	adsync/media/.../simulated \
+	adsync/media/.../simulated adsync/publish/place \
 	adsync/test/...
 
 .PHONY: help
@@ -53,17 +57,19 @@ run: ## Run everything in one process, with simulated platforms: nothing to inst
 	$(GO) run ./cmd/adsync standalone
 
 # Kafka, MariaDB and Redis are containers where a Docker engine answers, otherwise programs of this machine, which are
-# downloaded. ACCOUNTS=… sets their number.
-DEMO = bin/services -- bin/demo -prometheus $(PROMETHEUS) $(if $(ACCOUNTS),-accounts $(ACCOUNTS))
+# downloaded. Report files go to versitygw, OpenSSH and vsftpd, if these are available. ACCOUNTS=… sets the number of
+# accounts.
+DEMO = PATH="$(dir $(VERSITYGW)):$$PATH" bin/services --only kafka,mariadb,redis,s3,sftp,ftps -- \
+	bin/demo -prometheus $(PROMETHEUS) $(if $(ACCOUNTS),-accounts $(ACCOUNTS))
 
 .PHONY: demo
-demo: build $(PROMETHEUS) ## Run docker-compose.yml's deployment as processes, with simulated platforms.
+demo: build $(PROMETHEUS) $(VERSITYGW) ## Run docker-compose.yml's deployment as processes, with simulated platforms.
 	$(GO) build -o bin/services ./test/services
 	$(GO) build -o bin/demo ./test/demo
 	$(DEMO) || test $$? -eq 130 # Ctrl-C ends it.
 
 .PHONY: demo-check
-demo-check: build $(PROMETHEUS) ## Run make demo, compare boards and pages with tables and platforms, and end.
+demo-check: build $(PROMETHEUS) $(VERSITYGW) ## Run make demo, compare boards, pages and report files, and end.
 	$(GO) build -o bin/services ./test/services
 	$(GO) build -o bin/demo ./test/demo
 	$(DEMO) -check
@@ -160,7 +166,7 @@ test-race: $(GOTESTSUM) ## Run the tests of the parts with the race detector; ne
 test-services: $(GOTESTSUM) ## Run the tests of services on real servers, MySQL 8's dialect and Vitess's planner.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
-	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- \
+	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory --only kafka,mariadb,redis,sftp,ftps -- \
 		$(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
 	@$(MAKE) --no-print-directory plan-statements
 	@# One uses a processor, and the other mostly waits for servers.
@@ -345,6 +351,9 @@ $(READERS)/installed:
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(READERS_PACKAGES)
 	touch $@
+
+$(VERSITYGW):
+	GOBIN=$(@D) $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 
 $(PROMETHEUS):
 	GOBIN=$(@D) $(GO) install -tags remove_all_sd,enable_dns_sd \

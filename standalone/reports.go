@@ -24,11 +24,14 @@ const (
 // sampleDestination is where the sample subscriptions deliver to.
 const sampleDestination = "reports"
 
-// sampleZone is the zone of the samples' crons.
-const sampleZone = "Asia/Shanghai"
+// SampleCron is when the samples' files are due, and SampleZone is its zone.
+const (
+	SampleCron = "30 9 * * *"
+	SampleZone = "Asia/Shanghai"
+)
 
-// samples are the subscriptions of a new directory.
-var samples = []struct{ name, query, format, path string }{
+// Samples are the subscriptions of a new directory. Format is JSON.
+var Samples = []struct{ Name, Query, Format, Path string }{
 	{
 		"spend", `SELECT day, game, media, currency, SUM(cost) AS cost_micros, SUM(impressions) AS impressions,
   SUM(clicks) AS clicks, SUM(activations) AS activations
@@ -76,14 +79,14 @@ func (s *stack) seedReports(ctx context.Context) error {
 		return err
 	}
 	now := s.world.clock.Now()
-	for _, sample := range samples {
-		row := publish.Defaults(sample.name)
-		row.Source, err = publish.SourceText(sample.query)
+	for _, sample := range Samples {
+		row := publish.Defaults(sample.Name)
+		row.Source, err = publish.SourceText(sample.Query)
 		if err != nil {
 			return err
 		}
-		row.Format, row.Path, row.Destination = sample.format, sample.path, sampleDestination
-		row.Cron, row.Timezone = "30 9 * * *", sampleZone
+		row.Format, row.Path, row.Destination = sample.Format, sample.Path, sampleDestination
+		row.Cron, row.Timezone = SampleCron, SampleZone
 		row.Completeness = `{"when": "complete", "latest_minutes": 2880, "parked": "name"}`
 		row.Corrections = `{"every_minutes": 60, "days": 7}`
 		file, err := publish.Check(row)

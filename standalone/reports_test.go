@@ -27,5 +27,5 @@ func TestSeedReports_TakesARelativeDataDirectory(t *testing.T) {
 	require.DirExists(t, d.Address)
 	subscriptions, err := s.store.AllSubscriptions(t.Context())
 	require.NoError(t, err)
-	require.Len(t, subscriptions, len(samples))
+	require.Len(t, subscriptions, len(Samples))
 }

@@ -66,15 +66,17 @@ func newRig(t *testing.T, kind string) *rig {
 		return newImplicitRig(t)
 	case "ftps":
 		return newFTPRig(t, place.KindFTPS, place.Options{})
+	case "OpenSSH", "vsftpd", "vsftpd with TLS 1.2":
+		return newPackageRig(t, kind)
 	default:
 		return newFTPRig(t, place.KindFTPS, place.Options{TLSMax: "1.2"})
 	}
 }
 
-// each runs a test with each kind of destination.
+// each runs a test with each kind of destination, and with the servers of packages that run.
 func each(t *testing.T, test func(r *rig)) {
 	t.Helper()
-	for _, kind := range kinds {
+	for _, kind := range slices.Concat(kinds, packageKinds()) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			test(newRig(t, kind))

@@ -6,7 +6,8 @@
 //	make demo-check    # compares boards, first page, tables and platforms, and ends
 //
 // The servers are those that test/services has started and names in ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and
-// ADSYNC_TEST_REDIS.
+// ADSYNC_TEST_REDIS. The sample subscriptions of standalone deliver to those of ADSYNC_TEST_S3, ADSYNC_TEST_SFTP and
+// ADSYNC_TEST_FTPS.
 package main
 
 import (
@@ -74,6 +75,7 @@ func run(ctx context.Context, o compose.Options, check bool, out io.Writer) (err
 	if o.Program, err = filepath.Abs(o.Program); err != nil {
 		return err
 	}
+	o.Environ = map[string]string{"ADSYNC_FILES_DIR": filepath.Join(o.Dir, "files")}
 	o.Name, o.OwnPorts = "demo-"+strings.ToLower(rand.Text()[:6]), true
 	began := time.Now()
 	o.Say = func(format string, args ...any) {
@@ -96,8 +98,15 @@ func run(ctx context.Context, o compose.Options, check bool, out io.Writer) (err
 	if err != nil {
 		return err
 	}
+	files, err := subscribe(ctx, d)
+	if err != nil {
+		return err
+	}
 	if check {
-		return compare(ctx, d, out)
+		return errors.Join(compare(ctx, d, out), compareFiles(ctx, d, files, out))
+	}
+	if err := order(ctx, d, files); err != nil {
+		return err
 	}
 	shown, address, err := serveBoards(d)
 	if err != nil {

@@ -14,8 +14,14 @@ func newServer(name string) local.Kind {
 		return &local.Kafka{}
 	case "mariadb":
 		return &local.MariaDB{}
-	default:
+	case "redis":
 		return &local.Redis{}
+	case "s3":
+		return &local.S3{}
+	case "sftp":
+		return &local.SFTP{}
+	default:
+		return &local.FTPS{}
 	}
 }
 
@@ -41,4 +47,20 @@ func startLocal(ctx context.Context, names []string, dir string, ports *local.Po
 		env = append(env, s.Setting())
 	}
 	return env, stopAll, nil
+}
+
+// startFiles starts those servers of files that can be installed, and names the others. The returned function stops
+// what was started, also after an error.
+func startFiles(ctx context.Context, names []string, dir string, ports *local.Ports, stderr io.Writer) (
+	env []string, stopAll func(), err error,
+) {
+	var installed []string
+	for _, name := range names {
+		if err := newServer(name).Install(ctx, stderr); err != nil {
+			fmt.Fprintf(stderr, "services: NOT STARTED: %s: %v\n", name, err)
+			continue
+		}
+		installed = append(installed, name)
+	}
+	return startLocal(ctx, installed, dir, ports, stderr)
 }

@@ -1,15 +1,18 @@
-// Command services runs a command with its own real Kafka, MariaDB and Redis servers.
+// Command services runs a command with its own real servers: Kafka, MariaDB and Redis, and with --only also versitygw
+// (S3), OpenSSH and vsftpd, for files.
 //
 //	go run ./test/services -- go test -count=1 -p 1 ./base/...
 //	go run ./test/services --keep
 //
 // The servers listen on spare ports of 127.0.0.1 and keep their data in their own directory. So any number of runs
 // can be active at the same time, and what already runs on the machine is not touched. ADSYNC_TEST_KAFKA,
-// ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS name them to the command. When it ends, or at an interrupt, exactly the
-// started servers are stopped, and the command's exit code is returned.
+// ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS name them to the command, and ADSYNC_TEST_S3, ADSYNC_TEST_SFTP and
+// ADSYNC_TEST_FTPS have a local.FileLogin. When it ends, or at an interrupt, exactly the started servers are stopped,
+// and the command's exit code is returned.
 //
-// If a Docker engine answers the servers are containers. Otherwise they are Debian's packages and Kafka's own jars,
-// which are installed or fetched if they are missing.
+// If a Docker engine answers, Kafka, MariaDB and Redis are containers. Otherwise they are Debian's packages and Kafka's
+// own jars, which are installed or fetched if they are missing. OpenSSH and vsftpd are always Debian's packages, and
+// versitygw must be on the PATH. A line reports those that are not available, and the command runs without them.
 package main
 
 import (
@@ -39,6 +42,7 @@ func main() {
 // options are the values of the command line's flags.
 type options struct {
 	only    []string // the services to start
+	files   []string // the servers of files to start
 	runtime string   // auto, docker or local
 	keep    bool
 	dir     string // where data and logs live; empty for a new temporary directory
@@ -46,7 +50,10 @@ type options struct {
 	command []string
 }
 
-var serviceNames = []string{"kafka", "mariadb", "redis"}
+var (
+	serviceNames = []string{"kafka", "mariadb", "redis"}
+	fileNames    = []string{"s3", "sftp", "ftps"}
+)
 
 func parseOptions(args []string, output io.Writer) (options, error) {
 	var o options
@@ -57,7 +64,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 			"  services [flags] -- command [arguments]\n  services [flags] --keep\n\n")
 		flags.PrintDefaults()
 	}
-	only := flags.String("only", strings.Join(serviceNames, ","), "the `services` to start, separated by commas")
+	only := flags.String("only", strings.Join(serviceNames, ","), "the `services` to start, separated by commas; "+
+		"servers of files are s3, sftp and ftps")
 	flags.StringVar(&o.runtime, "runtime", "auto",
 		"how: `docker`, local, or auto, which is docker if an engine answers")
 	flags.BoolVar(&o.keep, "keep", false,
@@ -72,10 +80,15 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	}
 	o.command = flags.Args()
 	for name := range strings.SplitSeq(*only, ",") {
-		if name = strings.TrimSpace(name); !slices.Contains(serviceNames, name) {
-			return o, fmt.Errorf("--only %s: want some of %s", *only, strings.Join(serviceNames, ", "))
+		switch name = strings.TrimSpace(name); {
+		case slices.Contains(serviceNames, name):
+			o.only = append(o.only, name)
+		case slices.Contains(fileNames, name):
+			o.files = append(o.files, name)
+		default:
+			all := slices.Concat(serviceNames, fileNames)
+			return o, fmt.Errorf("--only %s: want some of %s", *only, strings.Join(all, ", "))
 		}
-		o.only = append(o.only, name)
 	}
 	if !slices.Contains([]string{"auto", "docker", "local"}, o.runtime) {
 		return o, fmt.Errorf("--runtime %s: want auto, docker or local", o.runtime)
@@ -105,11 +118,21 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (code int, er
 	if o.runtime == "docker" || o.runtime == "auto" && dockerAnswers(ctx) {
 		start = startDocker
 	}
-	env, stopAll, err := start(ctx, o.only, dir, ports, stderr)
-	defer stopAll()
+	var env []string
+	if len(o.only) > 0 {
+		started, stopAll, err := start(ctx, o.only, dir, ports, stderr)
+		defer stopAll()
+		if err != nil {
+			return 1, err
+		}
+		env = started
+	}
+	started, stopFiles, err := startFiles(ctx, o.files, dir, ports, stderr)
+	defer stopFiles()
 	if err != nil {
 		return 1, err
 	}
+	env = append(env, started...)
 	if o.keep {
 		for _, setting := range env {
 			name, value, _ := strings.Cut(setting, "=")

@@ -29,6 +29,11 @@ func TestParseOptions(t *testing.T) {
 			args: []string{"--only", "redis, kafka", "--keep", "--runtime", "local"},
 			want: options{only: []string{"redis", "kafka"}, runtime: "local", keep: true},
 		},
+		{
+			name: "servers of files are started last",
+			args: []string{"--only", "sftp,redis,ftps", "--keep"},
+			want: options{only: []string{"redis"}, files: []string{"sftp", "ftps"}, runtime: "auto", keep: true},
+		},
 		{name: "an unknown service is named", args: []string{"--only", "postgres", "--keep"},
 			err: "--only postgres: want some of"},
 		{name: "an unknown runtime is named", args: []string{"--runtime", "podman", "--keep"},

@@ -118,7 +118,7 @@ func lookProgram(name string) (string, error) {
 	}
 	// PostgreSQL's programs are in a directory for each version: all must be of the newest one.
 	versions, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	for _, dir := range append(versions, "/usr/sbin") {
+	for _, dir := range append(versions, "/usr/sbin", "/usr/lib/openssh") {
 		if found, notThere := exec.LookPath(filepath.Join(dir, name)); notThere == nil {
 			path, err = found, nil
 		}

@@ -20,7 +20,7 @@ const (
 	stopGrace = 15 * time.Second
 )
 
-// Kind is a sort of server: *Kafka, *ZooKeeper, *MariaDB, *Redis or *Postgres.
+// Kind is a sort of server: *Kafka, *ZooKeeper, *MariaDB, *Redis, *Postgres, *S3, *SFTP or *FTPS.
 type Kind interface {
 	Name() string
 	// Install makes sure that the programs are installed, and prints to stderr what it fetches.
