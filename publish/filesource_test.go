@@ -129,8 +129,11 @@ func TestFileSource_WaitsForTheFileThatEndsIt(t *testing.T) {
 	l.write("sales/_SUCCESS", nil, now)
 	require.Contains(t, l.absent(), "there is no file sales/2026-11-20/_SUCCESS")
 	l.write("sales/2026-11-20/_SUCCESS", nil, now)
+	l.data("UPDATE publication SET incomplete = 1, missing = '[]'") // as an earlier try, whose part file is lost
 	require.NoError(t, l.run(part))
 	require.Equal(t, publishing.Published, l.file(1).State)
+	require.False(t, l.file(1).Incomplete)
+	require.Empty(t, l.file(1).Missing)
 }
 
 func TestFileSource_GoesOutIncompleteAtItsLatestMoment(t *testing.T) {

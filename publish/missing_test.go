@@ -97,6 +97,20 @@ func TestMissing_AsksOfEachLevelWhatItNeeds(t *testing.T) {
 		From: "2026-11-20", To: "2026-11-20", Why: neverPulled}}, r.lacking(n, false))
 }
 
+func TestMissing_DoesNotJoinOverADayThatIsThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.pull("2026-11-19", 5_000_000, settledAt(t, "2026-11-19", "Asia/Shanghai"))
+	lacks := func(from, to day.Day) Missing {
+		return Missing{Media: "tulip", AccountID: 7, Report: "report_daily", Level: "account", From: from, To: to,
+			Why: neverPulled}
+	}
+	n := need{Groups: []needGroup{{Media: "tulip", Zone: "Asia/Shanghai", From: "2026-11-17", To: "2026-11-20",
+		Scopes: []upkeep.Scope{byAccount}, Accounts: []int64{7}}}}
+	require.Equal(t, []Missing{lacks("2026-11-17", "2026-11-18"), lacks("2026-11-20", "2026-11-20")},
+		r.lacking(n, false))
+}
+
 func TestMissing_JoinsDaysOfOneReasonAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

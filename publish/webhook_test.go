@@ -216,7 +216,7 @@ func TestWebhook_CallsNoAddressOfItsMachine(t *testing.T) {
 		"127.0.0.1:443": false, "[::1]:443": false, "0.0.0.0:443": false, "[::]:443": false, "169.254.169.254:80": false,
 		"[fe80::1]:443": false, "[::ffff:127.0.0.1]:443": false, "100.100.100.200:80": false, "224.0.0.1:443": false,
 		"[::ffff:169.254.169.254]:80": false, "[fd00:ec2::254]:80": false, "10.0.0.7:443": true, "203.0.113.5:443": true,
-		"[2001:db8::1]:443": true,
+		"[2001:db8::1]:443": true, "[::ffff:100.100.100.200]:80": false, "[fd00:ec2::254%eth0]:80": false,
 	} {
 		require.Equal(t, allowed, allowedAddress(address) == nil, address)
 	}
