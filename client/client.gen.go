@@ -1804,13 +1804,16 @@ type Subscription struct {
 	Completeness Completeness `json:"completeness"`
 
 	// Corrections Whether revisions follow when figures change. The whole object is replaced.
-	Corrections      Corrections `json:"corrections"`
-	Lane             string      `json:"lane"`
-	Owner            string      `json:"owner"`
-	Customer         string      `json:"customer"`
-	Enabled          bool        `json:"enabled"`
-	Webhook          string      `json:"webhook"`
-	HasWebhookSecret bool        `json:"has_webhook_secret"`
+	Corrections Corrections `json:"corrections"`
+	Lane        string      `json:"lane"`
+	Owner       string      `json:"owner"`
+	Customer    string      `json:"customer"`
+	Enabled     bool        `json:"enabled"`
+
+	// Application Follows the ends of its files in the topic of outcomes.
+	Application      string `json:"application"`
+	Webhook          string `json:"webhook"`
+	HasWebhookSecret bool   `json:"has_webhook_secret"`
 
 	// Since Moments of the cron before it make no file.
 	Since time.Time `json:"since"`
@@ -1883,6 +1886,9 @@ type SubscriptionRequest struct {
 	Owner    *string `json:"owner,omitempty"`
 	Customer *string `json:"customer,omitempty"`
 	Enabled  *bool   `json:"enabled,omitempty"`
+
+	// Application Follows the ends of its files in the topic of outcomes. Empty: none.
+	Application *string `json:"application,omitempty"`
 
 	// Webhook The https address that is called when a file is published. It is shown to all who may read.
 	Webhook *string `json:"webhook,omitempty"`

@@ -4,5 +4,6 @@
 // the producer refuses returns its *Problem. A call that cannot be answered now returns an *AwayError.
 // BackUpDead writes dead subtasks to a file before they are dropped. Package client/outcomes follows the ends of
 // subtasks.
-// The command client/example is a program that uses the package.
+//
+// The command client/example orders a report file with this package, and waits until it is delivered with the other.
 package client

@@ -430,7 +430,7 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				works = append(works, w)
-				return media.Result{Rows: 5, Calls: 2}, nil
+				return media.Result{Rows: 5, Calls: 2, Files: []task.File{{ID: "9"}}}, nil
 			}))
 			e := envelope(1)
 			e.Delivery, e.Attempt, e.Confirmed = 2, 1, true
@@ -460,6 +460,7 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 			require.Len(t, s.written(), 1)
 			o := s.written()[0]
 			require.Equal(t, []int{5, 2, 2, 1}, []int{o.Rows, o.Calls, o.Delivery, o.Attempt})
+			require.Equal(t, []task.File{{ID: "9"}}, o.Files)
 		})
 	}
 }

@@ -170,7 +170,7 @@ func (f *flight) end(ctx context.Context, result media.Result, err error) {
 		v.timedOut = errors.Is(cause, context.DeadlineExceeded)
 	}
 	o := v.outcome(s.Envelope, c.deps.Clock.Now())
-	o.Rows, o.Calls = result.Rows, result.Calls
+	o.Rows, o.Calls, o.Files = result.Rows, result.Calls, result.Files
 	f.p.finish(context.WithoutCancel(ctx), o, f.began, s.message)
 }
 

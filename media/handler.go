@@ -63,10 +63,13 @@ type Work struct {
 	Confirmed bool
 }
 
-// Result is the result of a subtask, for its log row.
+// Result is the result of a subtask, for its log row and its outcome.
 type Result struct {
 	Rows  int // rows written
 	Calls int // API calls made; also set with an error
+	// Files are those that the subtask has delivered, also by an earlier try; only with a nil error. They are for the
+	// message to the application that follows the subtask, if one does: at most task.FilesMax.
+	Files []task.File
 }
 
 // Registry finds handlers by name.

@@ -83,6 +83,24 @@ func TestNotices_BecomeMessages(t *testing.T) {
 	require.Len(t, b.broker.outcomes(t), 1, "it is sent once")
 }
 
+// An order may name the application: of system.files each subscription has its own.
+func TestNotices_GoToTheApplicationOfTheOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1)
+	tm := b.term()
+	for _, c := range []struct{ task, order, want string }{{"", "shop", "shop"}, {"desk", "shop", "shop"},
+		{"desk", "", "desk"}, {"", "", ""}} {
+		id := b.addTask("a"+c.task+"-"+c.order, "tulip.report", "0 0 1 1 *", map[string]any{"application": c.task})
+		run := tm.order(b, id, task.Order{Accounts: []int64{1}, Application: c.order})
+		require.Equal(t, c.want, b.run(run).Settings.Application)
+		var followed string
+		require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT application FROM run WHERE id = ?",
+			run).Scan(&followed).Error)
+		require.Equal(t, c.want, followed)
+	}
+}
+
 // forgetful is a store whose deletions of notices fail, as if the leader had died before them.
 type forgetful struct{ notice.Store }
 

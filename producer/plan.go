@@ -299,6 +299,7 @@ func (p *planning) fill(run *ledger.Run, tk *tasklist.Task, order *task.Order) {
 	run.Settings.Order = order
 	if order != nil {
 		run.Settings.Lane = cmp.Or(order.Lane, run.Settings.Lane)
+		run.Settings.Application = cmp.Or(order.Application, run.Settings.Application)
 	}
 	if order != nil && order.Redrive != nil {
 		run.OriginRunID = order.Redrive.Origin

@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/sqldb"
 	"adsync/base/store/publishing"
 	"adsync/base/store/storetest"
+	"adsync/base/task"
 	"adsync/media"
 )
 
@@ -65,6 +68,76 @@ func TestFiles_FromRowsToAManifest(t *testing.T) {
 	var invalid *media.Error
 	require.ErrorAs(t, err, &invalid)
 	require.Equal(t, media.Invalid, invalid.Class)
+}
+
+func TestFiles_AreInTheResultsOfTheirSubtasks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.pull("2026-11-20", 12_340_000, settled)
+	r.plan()
+	none, err := r.result(partPlan)
+	require.NoError(t, err)
+	require.Empty(t, none.Files)
+	got, err := r.result(part)
+	require.NoError(t, err)
+	p := r.requireWhole()
+	want := []task.File{{ID: strconv.FormatInt(p.ID, 10), Subscription: "sales", Revision: 1, Destination: "shelf",
+		Name: "2026-11-20/sales.csv", Rows: 1, Bytes: *p.ByteSize, SHA256: p.SHA256}}
+	require.Equal(t, media.Result{Rows: 1, Files: want}, got)
+	again, err := r.result(part)
+	require.NoError(t, err)
+	require.Equal(t, want, again.Files, "a try after a kill, whose outcome was not written, has the file too")
+
+	// One that is another by then was not delivered.
+	r.data("UPDATE publication SET check_at = ?", sqldb.At(r.clock.Now()))
+	require.NoError(t, os.WriteFile(filepath.Join(r.shelf, p.Name), []byte("theirs"), 0o600))
+	none, err = r.result(part)
+	require.NoError(t, err)
+	require.Equal(t, publishing.Failed, r.file(1).State)
+	require.Empty(t, none.Files)
+
+	r = newRig(t, func(s *publishing.Subscription) { s.OnEmpty = emptySkip })
+	r.plan()
+	none, err = r.result(part)
+	require.NoError(t, err)
+	require.Equal(t, publishing.Empty, r.file(1).State)
+	require.Empty(t, none.Files)
+}
+
+func TestFiles_OfASubscriptionAreFollowedByItsApplication(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(s *publishing.Subscription) {
+		s.Application, s.Corrections = "shop", `{"every_minutes": 60, "days": 1}`
+	})
+	for name, application := range map[string]string{"quiet": "", "desk": "desk", "spoilt": "desk", "broken": "desk"} {
+		row := sales()
+		row.Name, row.Path, row.Application, row.Since = name, name+"/{day}.csv", application, now.AddDate(0, 0, -1)
+		r.put(&row)
+	}
+	r.plan()
+	r.data("DELETE FROM manual_order")
+	r.data("UPDATE publication SET run_id = 0")
+	r.exec("UPDATE subscription SET cron = 'never' WHERE name = 'broken'")
+	r.exec("UPDATE subscription SET application = 'No name' WHERE name = 'spoilt'")
+	r.plan()
+	got := map[string]string{}
+	for _, o := range r.orders() {
+		for _, part := range o.Request.Parts {
+			name, _, _ := strings.Cut(part, "/")
+			got[name] += o.Request.Application
+		}
+	}
+	require.Equal(t, map[string]string{"sales": "shop", "quiet": "", "desk": "desk", "broken": "desk", "spoilt": ""}, got,
+		"the end of one that cannot be used any more is followed too")
+
+	// Second looks deliver nothing.
+	require.NoError(t, r.run(part))
+	r.data("DELETE FROM manual_order")
+	r.clock.add(time.Hour)
+	r.plan()
+	require.Len(t, r.orders(), 1)
+	require.Equal(t, []string{part}, r.orders()[0].Request.Parts)
+	require.Empty(t, r.orders()[0].Request.Application)
 }
 
 func TestFiles_SurviveAKillAtEachChangeOfARow(t *testing.T) {

@@ -159,7 +159,9 @@ func (f files) Run(ctx context.Context, work media.Work, _ struct{}) (media.Resu
 	}
 	switch {
 	case !open && p.State == publishing.Published:
-		return media.Result{}, f.revisit(ctx, &p)
+		// A try that was killed before its outcome was written may have published it.
+		err := f.revisit(ctx, &p)
+		return media.Result{Files: delivered(&p, err)}, err
 	case !open:
 		return media.Result{}, media.ErrSuperseded
 	}
@@ -167,7 +169,21 @@ func (f files) Run(ctx context.Context, work media.Work, _ struct{}) (media.Resu
 	defer d.close(ctx)
 	err = d.climb(ctx)
 	d.note(ctx, err)
-	return media.Result{Rows: d.rows}, d.outcome(ctx, err)
+	err = d.outcome(ctx, err)
+	return media.Result{Rows: d.rows, Files: delivered(&p, err)}, err
+}
+
+// delivered returns a file for the outcome of its subtask, if it is published and the subtask has succeeded.
+func delivered(p *publishing.Publication, err error) []task.File {
+	if err != nil || p.State != publishing.Published {
+		return nil
+	}
+	f := task.File{ID: strconv.FormatInt(p.ID, 10), Subscription: p.Subscription, Revision: p.Revision,
+		Destination: p.Destination, Name: p.Name, SHA256: p.SHA256, Incomplete: p.Incomplete}
+	if p.RowCount != nil && p.ByteSize != nil {
+		f.Rows, f.Bytes = *p.RowCount, *p.ByteSize
+	}
+	return []task.File{f}
 }
 
 // parsePart reads the name of a file's subtask.

@@ -42,10 +42,14 @@ func (f files) plan(ctx context.Context) (added int, err error) {
 	}
 	now := f.Clock.Now()
 	subscriptions := map[string]*Subscription{} // nil for one that cannot be used
+	applications := map[string]string{}         // also of those that cannot be used: the ends of their files are followed
 	var due []publishing.Publication
 	for _, row := range rows {
 		s, err := Check(row)
 		subscriptions[row.Name] = s
+		if task.IsApplication(row.Application) {
+			applications[row.Name] = row.Application
+		}
 		if err != nil {
 			f.causes.Report(slog.LevelError, "subscription/"+row.Name, "a subscription cannot be used; it makes no files",
 				telemetry.OneCause(err), "subscription", row.Name)
@@ -59,7 +63,8 @@ func (f files) plan(ctx context.Context) (added int, err error) {
 	if added, err = f.Store.PlanFiles(ctx, due); err != nil {
 		return added, err
 	}
-	return added, errors.Join(f.reconcile(ctx, now), f.release(ctx, subscriptions, now), f.order(ctx, subscriptions, now))
+	return added, errors.Join(f.reconcile(ctx, now), f.release(ctx, subscriptions, now),
+		f.order(ctx, subscriptions, applications, now))
 }
 
 // release makes the waiting files planned ones whose figures are whole, or that are to go out without. A new one gets
@@ -210,8 +215,13 @@ func (s *Subscription) publication(of Period, sequence int64, moment, now time.T
 	return p
 }
 
-// order orders a run for the planned files of each lane, and for published files that are due to be looked at again.
-func (f files) order(ctx context.Context, subscriptions map[string]*Subscription, now time.Time) error {
+// runKind is what the files of a run have in common.
+type runKind struct{ lane, application string }
+
+// order orders a run for the planned files of each lane and application, and for published files that are due to be
+// looked at again. No application follows the second looks: they deliver nothing.
+func (f files) order(ctx context.Context, subscriptions map[string]*Subscription, applications map[string]string,
+	now time.Time) error {
 	taskID, err := f.taskID(ctx)
 	if err != nil {
 		return err
@@ -233,32 +243,36 @@ func (f files) order(ctx context.Context, subscriptions map[string]*Subscription
 		return Lane
 	}
 	_, err = f.Store.OrderFiles(ctx, orderMax, func(planned []publishing.Publication) ([]ledger.RunOrder, error) {
-		return runsOf(planned, taskID, lane, now), nil
+		return runsOf(planned, taskID, func(p *publishing.Publication) runKind {
+			return runKind{lane(p), applications[p.Subscription]}
+		}, now), nil
 	})
 	if err != nil {
 		return err
 	}
 	return f.Store.OrderRevisits(ctx, orderMax, now, now.Add(revisitAgain),
 		func(published []publishing.Publication) ([]ledger.RunOrder, error) {
-			return runsOf(published, taskID, lane, now), nil
+			return runsOf(published, taskID, func(p *publishing.Publication) runKind {
+				return runKind{lane: lane(p)}
+			}, now), nil
 		})
 }
 
-// runsOf returns an order for the files of each lane, and notes its run in them.
-func runsOf(all []publishing.Publication, taskID int64, laneOf func(*publishing.Publication) string, now time.Time,
+// runsOf returns an order for the files of each kind, and notes its run in them.
+func runsOf(all []publishing.Publication, taskID int64, kindOf func(*publishing.Publication) runKind, now time.Time,
 ) (orders []ledger.RunOrder) {
-	of := map[string]int{}
+	of := map[runKind]int{}
 	for i := range all {
-		lane := laneOf(&all[i])
-		at, has := of[lane]
+		kind := kindOf(&all[i])
+		at, has := of[kind]
 		if !has {
 			at = len(orders)
-			of[lane] = at
+			of[kind] = at
 			orders = append(orders, ledger.RunOrder{RunID: task.NewRunID(now), TaskID: taskID, OrderedAt: now,
-				Request: task.Order{Scope: task.ScopeAll, Lane: lane, By: FilesName}})
+				Request: task.Order{Scope: task.ScopeAll, Lane: kind.lane, Application: kind.application, By: FilesName}})
 		}
 		orders[at].Request.Parts = append(orders[at].Request.Parts, all[i].Part())
-		all[i].RunID, all[i].Lane = orders[at].RunID, lane
+		all[i].RunID, all[i].Lane = orders[at].RunID, kind.lane
 	}
 	return orders
 }

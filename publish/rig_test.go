@@ -110,10 +110,16 @@ func (r *rig) pullOf(account int64, on day.Day, cost int64, at time.Time) {
 // run runs a subtask.
 func (r *rig) run(part string) error {
 	r.t.Helper()
+	_, err := r.result(part)
+	return err
+}
+
+// result runs a subtask, and returns its result too.
+func (r *rig) result(part string) (media.Result, error) {
+	r.t.Helper()
 	work := media.Work{Params: json.RawMessage(`{}`)}
 	work.Part = part
-	_, err := Handler(r.deps).Run(context.Background(), work)
-	return err
+	return Handler(r.deps).Run(context.Background(), work)
 }
 
 func (r *rig) plan() {

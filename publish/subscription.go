@@ -14,6 +14,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store/publishing"
 	"adsync/base/strictjson"
+	"adsync/base/task"
 	"adsync/publish/format"
 	"adsync/publish/place"
 	"adsync/publish/query"
@@ -89,6 +90,9 @@ func Check(row publishing.Subscription) (*Subscription, error) {
 	}
 	if row.Destination == "" {
 		refuse("destination", "", "the name of a destination")
+	}
+	if !task.IsApplication(row.Application) {
+		refuse("application", row.Application, task.WantApplication)
 	}
 	if row.RowsMax < 0 {
 		refuse("rows_max", fmt.Sprint(row.RowsMax), "0 (at most 100 million rows) or more")

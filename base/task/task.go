@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -108,10 +109,12 @@ type Order struct {
 	// Parts are the subtasks of a run of a kind whose orders name them, such as system.files; only with Scope.
 	Parts []string `json:"parts,omitempty"`
 	// Lane is the lane of the run's work; "" means the task's.
-	Lane string  `json:"lane,omitempty"`
-	From day.Day `json:"from,omitempty"` // first day, in each account's zone; empty means as the task plans it
-	To   day.Day `json:"to,omitempty"`   // last day, included
-	By   string  `json:"by"`
+	Lane string `json:"lane,omitempty"`
+	// Application is who follows the ends of the run's subtasks; "" means the task's.
+	Application string  `json:"application,omitempty"`
+	From        day.Day `json:"from,omitempty"` // first day, in each account's zone; empty means as the task plans it
+	To          day.Day `json:"to,omitempty"`   // last day, included
+	By          string  `json:"by"`
 	// Confirm means that the platforms' answers are accepted even if they reduce the spend considerably: a person has
 	// checked them.
 	Confirm bool `json:"confirm,omitempty"`
@@ -121,12 +124,23 @@ type Order struct {
 	Redrive *Redrive `json:"redrive,omitempty"`
 }
 
+// WantApplication is what IsApplication accepts.
+const WantApplication = "nothing, or up to 64 lower-case letters, digits, dots, dashes and underscores, a letter first"
+
+// The name of an application may be a part of another system's names, such as a user's.
+var application = regexp.MustCompile(`^([a-z][a-z0-9._-]{0,63})?$`)
+
+// IsApplication reports whether a text names an application, or none ("").
+func IsApplication(name string) bool { return application.MatchString(name) }
+
 // ScopeAll is the word for everything that an order could have narrowed down.
 const ScopeAll = "all"
 
 // Validate returns an error unless the order names its subject: accounts, the whole scope, or dead subtasks.
 func (o *Order) Validate() error {
 	switch {
+	case !IsApplication(o.Application):
+		return fmt.Errorf("application: %q is refused: want %s", o.Application, WantApplication)
 	case o.Scope != "" && o.Scope != ScopeAll:
 		return fmt.Errorf("scope: %q is refused: want %q, or accounts", o.Scope, ScopeAll)
 	case o.Redrive != nil && (o.Scope != "" || len(o.Accounts) > 0):

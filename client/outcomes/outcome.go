@@ -43,8 +43,24 @@ type Outcome struct {
 	Rows       int    `json:"rows"`                  // written by its last try
 	Calls      int    `json:"calls"`                 // of the platform's API, by its last try
 	TraceID    string `json:"trace_id,omitempty"`    // in the tracing system, if the subtask was traced
+	// Files are the report files that the subtask has delivered: only with Succeeded, at most ten. A file may be in more
+	// than one outcome.
+	Files []File `json:"files,omitempty"`
 
 	PlannedAt time.Time `json:"planned_at"`          // of its run
 	StartedAt time.Time `json:"started_at,omitzero"` // of its last try; zero if it ended without one
 	EndedAt   time.Time `json:"ended_at"`
+}
+
+// File is a report file that was delivered.
+type File struct {
+	ID           string `json:"id"` // of the publication, for GET /api/v1/publications/{id}
+	Subscription string `json:"subscription"`
+	Revision     int    `json:"revision"` // of the file of its period: 1, 2, …
+	Destination  string `json:"destination"`
+	Name         string `json:"name"` // at the destination, below its prefix
+	Rows         int64  `json:"rows"`
+	Bytes        int64  `json:"bytes"`
+	SHA256       string `json:"sha256"`     // in hex
+	Incomplete   bool   `json:"incomplete"` // figures are missing that it should have waited for
 }

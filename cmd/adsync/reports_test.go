@@ -21,7 +21,8 @@ const (
   "timezone": "Asia/Shanghai", "period": "day", "on_empty": "send", "on_exists": "replace", "verify": "readback",
   "manifest": true, "rows_max": 0, "completeness": {"when": "complete", "latest_minutes": 720, "parked": "name"},
   "corrections": {"every_minutes": 60, "days": 7}, "lane": "", "owner": "ada", "customer": "acme", "enabled": true,
-  "webhook": "https://reports.example.com/", "has_webhook_secret": true, "since": "2026-11-01T00:00:00Z", "error": ""}`
+  "application": "shop", "webhook": "https://reports.example.com/", "has_webhook_secret": true,
+  "since": "2026-11-01T00:00:00Z", "error": ""}`
 	aPublication = `{"id": "7", "subscription": "spend", "from": "2026-11-10", "to": "2026-11-16", "revision": 2,
   "sequence": 9, "destination": "partner", "name": "spend/w.csv", "customer": "acme", "state": "published", "rows": 12,
   "bytes": 800, "incomplete": true, "planned_at": "2026-11-17T01:30:00Z", "published_at": "2026-11-17T01:31:00Z",
@@ -175,12 +176,17 @@ func TestSubscriptions_AreShownAndChanged(t *testing.T) {
 		},
 		{
 			[]string{"put", "spend", "--file", shown}, aSubscription,
-			`PUT /api/v1/subscriptions/spend {"completeness":{"latest_minutes":720,"parked":"name","when":"complete"},` +
+			`PUT /api/v1/subscriptions/spend {"application":"shop",` +
+				`"completeness":{"latest_minutes":720,"parked":"name","when":"complete"},` +
 				`"corrections":{"days":7,"every_minutes":60},"cron":"30 9 * * *","customer":"acme","destination":"partner",` +
 				`"enabled":true,"format":{"format":"csv"},"lane":"","manifest":true,"on_empty":"send","on_exists":"replace",` +
 				`"owner":"ada","path":"spend/{day}{ext}","period":"day","query":"SELECT day\nFROM summary_daily","rows_max":0,` +
 				`"scope":{"games":["chess","go"]},"timezone":"Asia/Shanghai","verify":"readback",` +
 				`"webhook":"https://reports.example.com/"}`, "spend",
+		},
+		{
+			[]string{"put", "spend", "--application", "shop"}, aSubscription,
+			`PUT /api/v1/subscriptions/spend {"application":"shop"}`, "application   shop\n",
 		},
 		{
 			[]string{"put", "spend", "--webhook", "https://reports.example.com/", "--webhook-secret-file",

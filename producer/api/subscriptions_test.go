@@ -107,6 +107,18 @@ func TestSubscription_ItsWebhookIsSignedByASecretThatNobodySees(t *testing.T) {
 	require.False(t, off.HasWebhookSecret)
 }
 
+func TestSubscription_AnApplicationFollowsIt(t *testing.T) {
+	t.Parallel()
+	b := withSpend(t)
+	require.Equal(t, "application", b.refused(http.MethodPut, spendPath, `{"application": "No name"}`)[0].Field)
+	shown := answerOf[client.Subscription](b, http.MethodPut, spendPath, `{"application": "shop"}`)
+	require.Equal(t, "shop", shown.Application)
+	audit := b.auditText()
+	require.Contains(t, audit[len(audit)-1], `{"application":""} > {"application":"shop"}`)
+	require.Equal(t, "shop", answerOf[client.Subscription](b, http.MethodPut, spendPath, `{"owner": "ada"}`).Application)
+	require.Empty(t, answerOf[client.Subscription](b, http.MethodPut, spendPath, `{"application": ""}`).Application)
+}
+
 func TestSubscription_ARefusalNamesEachWrongField(t *testing.T) {
 	t.Parallel()
 	b := withSpend(t)

@@ -121,6 +121,9 @@ func outcomeOf(n *ledger.Notice, account string) outcomes.Outcome {
 		ErrorClass: n.ErrorClass, Text: n.Text, Rows: n.Rows, Calls: n.Calls, TraceID: n.TraceID,
 		PlannedAt: n.PlannedAt, StartedAt: n.StartedAt, EndedAt: n.EndedAt,
 	}
+	for _, f := range n.Files {
+		o.Files = append(o.Files, outcomes.File(f))
+	}
 	if n.State == task.Failed && n.TimedOut {
 		o.State = outcomes.Timeout
 	}

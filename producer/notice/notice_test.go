@@ -1,6 +1,7 @@
 package notice
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -22,6 +23,19 @@ func TestNotices_ThatAreNotStoredComeAgainInOrder(t *testing.T) {
 	require.Empty(t, stored(list, errors.New("no answer")))
 	require.Equal(t, []ledger.Notice{list[0], list[4]},
 		stored(list, &broker.WriteError{Failed: []int{1}, Unknown: []int{2}, Err: errors.New("no leader")}))
+}
+
+func TestOutcomeOf_HasTheFiles(t *testing.T) {
+	t.Parallel()
+	f := task.File{ID: "9", Subscription: "sales", Revision: 2, Destination: "shelf", Name: "a.csv", Rows: 3, Bytes: 70,
+		SHA256: "ab", Incomplete: true}
+	message, err := json.Marshal(outcomeOf(&ledger.Notice{State: task.Succeeded, Files: []task.File{f}}, ""))
+	require.NoError(t, err)
+	require.Contains(t, string(message), `"files":[{"id":"9","subscription":"sales","revision":2,"destination":"shelf",`+
+		`"name":"a.csv","rows":3,"bytes":70,"sha256":"ab","incomplete":true}]`)
+	message, err = json.Marshal(outcomeOf(&ledger.Notice{State: task.Succeeded}, ""))
+	require.NoError(t, err)
+	require.NotContains(t, string(message), "files")
 }
 
 func TestOutcomeOf_ATimeoutIsAFailureByTime(t *testing.T) {

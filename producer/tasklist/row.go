@@ -24,11 +24,9 @@ import (
 const systemMedia = "system"
 
 var (
-	taskName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$`)
-	// The name of an application may be a part of another system's names, such as a user's.
-	applicationName = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,63}$`)
-	laneName        = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	tierWords       = []string{"active", "inactive", "invalid"}
+	taskName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$`)
+	laneName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	tierWords = []string{"active", "inactive", "invalid"}
 )
 
 // Task is a valid row, ready to run.
@@ -124,9 +122,8 @@ func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.L
 		After:         c.after(row),
 		Application:   row.Application,
 	}
-	if row.Application != "" && !applicationName.MatchString(row.Application) {
-		c.refuse("application", row.Application,
-			"nothing, or up to 64 lower-case letters, digits, dots, dashes and underscores, a letter first")
+	if !task.IsApplication(row.Application) {
+		c.refuse("application", row.Application, task.WantApplication)
 	}
 	c.word("catch_up", row.CatchUp, string(task.CatchUpNone), string(task.CatchUpLatest), string(task.CatchUpAll))
 	c.word("catch_up_order", row.CatchUpOrder, string(task.OldestFirst), string(task.NewestFirst))

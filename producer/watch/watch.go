@@ -56,7 +56,7 @@ func New(o Options) (*Watch, error) {
 	w := &Watch{Options: o, last: map[string][]prometheus.Metric{}}
 	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields},
 		{"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention},
-		{"kinds", w.readUnserved}, {"files", w.readFiles}}
+		{"kinds", w.readUnserved}, {"files", w.readFiles}, {"outcomes", w.readOutcomes}}
 	if err := o.Registerer.Register(w); err != nil {
 		return nil, fmt.Errorf("register metrics of the tables: %w", err)
 	}
@@ -205,6 +205,9 @@ var (
 	destinationDown    = describe("destination_down", "1 while a destination cannot be used", "destination")
 	destinationSuccess = describe("destination_success_age_seconds",
 		"How long ago a file was published at a destination last", "destination")
+
+	oldestOutcome = describe("outcomes_oldest_seconds",
+		"Age of the oldest message to an application about an ended subtask that is not in Kafka yet, 0 = none waits")
 
 	holes = describe("holes",
 		"Days of accounts that tasks should have pulled and that are not complete, as `adsync coverage holes` lists them",

@@ -61,6 +61,7 @@ var worlds = []world{
 			{alerts: []string{"AdsyncDestinationDown warning", "AdsyncFilesLate warning"}, inject: destinationIsAway},
 			{alerts: []string{"AdsyncFilesFailed warning"}, inject: fileHasNoRows},
 			{alerts: []string{"AdsyncFilesHeld warning"}, inject: figuresAreMissing},
+			{alerts: []string{"AdsyncWebhookGivenUp warning"}, inject: webhookIsAway},
 		},
 	}},
 	{name: "hours", accounts: 16, setup: beginAtNoon, calm: restAndTell, rounds: [][]trouble{
@@ -103,7 +104,7 @@ var worlds = []world{
 			{alerts: []string{"AdsyncRefreshTokenDies warning"}, inject: refreshTokenAges},
 		},
 		{
-			{alerts: []string{"AdsyncKafkaFails critical"}, inject: kafkaIsAway},
+			{alerts: []string{"AdsyncKafkaFails critical", "AdsyncOutcomesWaiting warning"}, inject: kafkaIsAway},
 		},
 		{
 			{alerts: []string{"AdsyncMessagesLost warning"}, inject: messagesAreDeleted},
@@ -599,6 +600,23 @@ func figuresAreMissing(p *plant) func() {
 		p.send(http.MethodPost, "/api/v1/publications/"+id+"/cancel", nil)
 		p.order(map[string]any{"from": day, "to": day}, "oceanengine.report_daily.account.look_back")
 	}
+}
+
+// webhookIsAway publishes a file whose webhook does not answer, and calls it a day later.
+func webhookIsAway(p *plant) func() {
+	id := p.subscribe("hooked", "reports", p.day(-1),
+		map[string]any{"webhook": "http://127.0.0.1:1/", "webhook_secret": "0123456789abcdef"})
+	call := each(8, func() {
+		now := p.now()
+		p.exec("data", "UPDATE publication SET published_at = ?, webhook_at = ?, revisit_at = ? WHERE id = ? AND "+
+			"state = 'published'", sqlTime(now.Add(-25*time.Hour)), sqlTime(now), sqlTime(now), id)
+		p.order(nil, "system.files")
+	})
+	p.eventually("the webhook is given up", func(ctx context.Context) (bool, error) {
+		call()
+		return p.holds(ctx, `adsync_files_webhook_calls_total{subscription="hooked",result="given_up"} > 0`)
+	})
+	return none
 }
 
 // diskHasNoRoom starts adsync with a directory for files that is full. A day later that file is deleted.

@@ -14,6 +14,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"adsync/base/clock"
 	"adsync/base/lease"
 	"adsync/base/plural"
 	"adsync/base/sqldb"
@@ -78,9 +79,11 @@ type Notice struct {
 	Text        string     `json:"text,omitempty"`
 	Rows        int        `json:"rows"`  // written by the last try
 	Calls       int        `json:"calls"` // made by the last try
-	TraceID     string     `json:"trace_id,omitempty"`
-	StartedAt   time.Time  `json:"started_at,omitzero"` // of the last try; zero if there was none
-	EndedAt     time.Time  `json:"ended_at"`
+	// Files are those that the subtask has delivered.
+	Files     []task.File `json:"files,omitempty"`
+	TraceID   string      `json:"trace_id,omitempty"`
+	StartedAt time.Time   `json:"started_at,omitzero"` // of the last try; zero if there was none
+	EndedAt   time.Time   `json:"ended_at"`
 }
 
 // runNote is what outcomes need to know of a run whose subtasks end.
@@ -122,7 +125,7 @@ func runNotes(tx *gorm.DB, changed []Outcome) (map[int64]runNote, error) {
 var (
 	subjectKey  = []string{"task_id", "account_id", "part"}
 	noticeTable = sqldb.Table{Name: "outcome_notice", Key: []string{"slot", "task_id", "account_id", "part", "seq"},
-		Columns: []string{"notice"}}
+		Columns: []string{"notice", "written_at"}}
 )
 
 func (n *Notice) key() []any {
@@ -142,6 +145,7 @@ func (s Outcomes) insertNotices(tx *gorm.DB, changed []Outcome, notes map[int64]
 		n.Subject, n.RunID, n.Part, n.State = subjectOf(run.taskID, o.Key), o.RunID, o.Part, o.State
 		n.TimedOut, n.Attempt, n.ErrorClass, n.Text = o.TimedOut, o.Attempt, o.ErrorClass, cmp.Or(o.ErrorText, o.Reason)
 		n.Rows, n.Calls, n.TraceID, n.StartedAt, n.EndedAt = o.Rows, o.Calls, o.TraceID, o.StartedAt, o.EndedAt
+		n.Files = o.Files
 		notices = append(notices, n)
 	}
 	if len(notices) == 0 {
@@ -150,13 +154,13 @@ func (s Outcomes) insertNotices(tx *gorm.DB, changed []Outcome, notes map[int64]
 	if err := s.number(tx, notices); err != nil {
 		return fmt.Errorf("number %s: %w", plural.Count(len(notices), "notice", "notices"), err)
 	}
-	rows := make([][]any, len(notices))
+	rows, now := make([][]any, len(notices)), sqldb.At(clock.Mark())
 	for i := range notices {
 		text, err := json.Marshal(&notices[i])
 		if err != nil {
 			return err
 		}
-		rows[i] = append(notices[i].key(), string(text))
+		rows[i] = append(notices[i].key(), string(text), now)
 	}
 	return s.Data.Upsert(tx, noticeTable, rows)
 }
@@ -232,6 +236,16 @@ func (s Outcomes) Notices(ctx context.Context, l lease.Lease, slot, limit int) (
 		return nil, fmt.Errorf("read the notices of slot %d: %w", slot, err)
 	}
 	return all, nil
+}
+
+// OldestNotice returns when the oldest notice was written that was not deleted; zero if there is none. Those of earlier
+// releases do not count.
+func (s Outcomes) OldestNotice(ctx context.Context) (time.Time, error) {
+	var oldest sqldb.Time
+	if err := s.Data.Writer(ctx).Raw("SELECT MIN(written_at) FROM outcome_notice").Row().Scan(&oldest); err != nil {
+		return time.Time{}, fmt.Errorf("read the oldest notice: %w", err)
+	}
+	return oldest.Time, nil
 }
 
 // DeleteNotices deletes notices that are in Kafka. It needs no lease: another leader may have sent them again, but a

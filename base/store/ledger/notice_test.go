@@ -1,6 +1,8 @@
 package ledger_test
 
 import (
+	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +57,8 @@ func TestNotices_TellEachEndOnce(t *testing.T) {
 	dead.TimedOut, dead.TraceID = true, "4bf92f3577b34da6a3ce929d0e0e4736"
 	other, file := r.Outcome(1, 1, task.Succeeded), r.Outcome(0, 1, task.Succeeded)
 	other.Part, file.Part = "e", "file"
+	file.Files = []task.File{{ID: "9", Subscription: "sales", Revision: 2, Destination: "shelf", Name: "a.csv", Rows: 3,
+		Bytes: 70, SHA256: "ab", Incomplete: true}}
 	batch := []ledger.Outcome{
 		r.Outcome(1, 1, task.Succeeded), dead, r.Outcome(3, 1, task.Deferred), other, file,
 		quiet.Outcome(1, 1, task.Succeeded),
@@ -62,6 +66,9 @@ func TestNotices_TellEachEndOnce(t *testing.T) {
 	require.Zero(t, storetest.Apply(t, s, batch...))
 	require.Equal(t, len(batch)-1, storetest.Apply(t, s, batch...), "only the one that waits is written again")
 
+	oldest, err := s.OldestNotice(t.Context())
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), oldest, time.Hour)
 	groups := bySubject(notices(t, s, l))
 	require.Len(t, groups, 3)
 	first := groups[ledger.Subject{TaskID: 7, AccountID: 1}]
@@ -78,13 +85,39 @@ func TestNotices_TellEachEndOnce(t *testing.T) {
 	of := ledger.Subject{TaskID: 7, Part: "file"}
 	require.Len(t, groups[of], 1)
 	require.Equal(t, "7/file", of.String())
+	require.Equal(t, file.Files, groups[of][0].Files)
 
 	// A later run continues the numbers, also after the notices were deleted.
 	require.NoError(t, s.DeleteNotices(t.Context(), notices(t, s, l)))
 	require.Empty(t, notices(t, s, l))
+	oldest, err = s.OldestNotice(t.Context())
+	require.NoError(t, err)
+	require.True(t, oldest.IsZero())
 	later := followed(t, s, storetest.Keys(1)...)
 	require.Zero(t, storetest.Apply(t, s, later.Outcome(1, 1, task.Succeeded)))
 	require.Equal(t, int64(3), notices(t, s, l)[0].Seq)
+}
+
+// A message that Kafka refuses would block those after it.
+func TestNotices_AreBounded(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	l := storetest.Lead(t, s, "a")
+	r := followed(t, s, task.Key{Part: "file"})
+	text := strings.Repeat("\u2028", 100_000) // JSON has six bytes for each
+	o := r.Outcome(0, 1, task.Succeeded)
+	o.Part = "file"
+	for range task.FilesMax + 1 {
+		o.Files = append(o.Files, task.File{ID: text, Subscription: text, Destination: text, Name: text, SHA256: text})
+	}
+	require.Zero(t, storetest.Apply(t, s, o))
+	require.Equal(t, text, o.Files[0].Name, "the caller's outcome stays")
+	all := notices(t, s, l)
+	require.Len(t, all, 1)
+	require.Len(t, all[0].Files, task.FilesMax)
+	message, err := json.Marshal(all[0])
+	require.NoError(t, err)
+	require.Less(t, len(message), 1<<18, "a quarter of what Kafka takes")
 }
 
 func TestNotices_TheLeadersOutcomesHaveThemToo(t *testing.T) {

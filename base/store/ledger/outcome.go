@@ -44,8 +44,9 @@ type Outcome struct {
 	Rows       int // rows written by this try
 	Calls      int // API calls spent by this try; the row adds them up
 	// For the notice to the task's application, if it has one.
-	TraceID  string // empty if the delivery is not traced
-	TimedOut bool   // this try took longer than the task allows
+	TraceID  string      // empty if the delivery is not traced
+	TimedOut bool        // this try took longer than the task allows
+	Files    []task.File // that the subtask has delivered; task.FilesMax are kept
 }
 
 // ErrorTextMax is how many characters of an error's text a subtask's row keeps.
@@ -139,8 +140,22 @@ func prepareOutcomes(outcomes []Outcome) ([]Outcome, error) {
 		o.Media, o.Lane, o.Node = sqldb.Cut(o.Media, 32), sqldb.Cut(o.Lane, 32), sqldb.Cut(o.Node, 64)
 		o.Reason, o.WaitsFor = sqldb.Cut(o.Reason, 255), sqldb.Cut(o.WaitsFor, 64)
 		o.ErrorClass, o.ErrorText = sqldb.Cut(o.ErrorClass, 16), sqldb.Cut(o.ErrorText, ErrorTextMax)
+		o.Files = boundFiles(o.Files)
 	}
 	return sorted, nil
+}
+
+// boundFiles returns as many files as a notice has, with texts of a bounded length: a message that Kafka refuses would
+// block those after it.
+func boundFiles(files []task.File) []task.File {
+	files = slices.Clone(files[:min(len(files), task.FilesMax)])
+	for i := range files {
+		f := &files[i]
+		for _, text := range []*string{&f.ID, &f.Subscription, &f.Destination, &f.Name, &f.SHA256} {
+			*text = sqldb.Cut(*text, task.FileTextMax)
+		}
+	}
+	return files
 }
 
 func compareKeys(a, b task.Key) int {

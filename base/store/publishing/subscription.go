@@ -59,6 +59,7 @@ type Subscription struct {
 	Owner        string
 	Customer     string
 	Enabled      bool
+	Application  string // who follows the ends of its files' subtasks in the topic of outcomes; "" = nobody
 	Webhook      string // the address that is called when a file is published; "" = none
 	// WebhookSecret signs the calls. It is sealed; "" = none.
 	WebhookSecret string `gorm:"serializer:optional"`

@@ -63,7 +63,7 @@ var ownedTables = []*ownedTable{
 		columns: []string{
 			"source", "scope", "format", "path", "destination", "cron", "timezone", "period", "on_empty", "on_exists", "verify",
 			"manifest", "rows_max", "completeness", "corrections", "lane", "owner", "customer", "enabled",
-			"webhook", "CASE WHEN webhook_secret IS NULL THEN '' ELSE 'sealed' END AS webhook_secret",
+			"application", "webhook", "CASE WHEN webhook_secret IS NULL THEN '' ELSE 'sealed' END AS webhook_secret",
 		},
 	},
 	{name: "game", key: []string{"code"}, label: []string{"code"}, columns: []string{"name"}},

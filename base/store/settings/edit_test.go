@@ -94,7 +94,7 @@ func TestRecordSQLEdits_RecordsEachEdit(t *testing.T) {
 			[]string{`sql row.insert subscription/s  {"source":"{}","scope":null,"format":"{}","path":"p","destination":"d",` +
 				`"cron":"* * * * *","timezone":"UTC","period":"day","on_empty":"send","on_exists":"replace",` +
 				`"verify":"readback","manifest":1,"rows_max":0,"completeness":"{}","corrections":null,"lane":"","owner":"",` +
-				`"customer":"","enabled":1,"webhook":"",` +
+				`"customer":"","enabled":1,"application":"","webhook":"",` +
 				`"webhook_secret":""}`}},
 		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5",
 			[]string{`sql row.update rate_limit/tulip/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},

@@ -100,6 +100,7 @@ var subscriptionFields = []struct {
 	{"lane", "a lane of system, such as large_files; empty: by the size of the file", "text"},
 	{"owner", "who is responsible for it", "text"},
 	{"customer", "who gets it", "text"},
+	{"application", "the application that gets a message when a file is delivered or has failed; empty: none", "text"},
 	{"webhook", "the https address that is called when a file is published; empty: none", "text"},
 	{"enabled", "whether its cron makes files; =false switches it off", "switch"},
 }

@@ -51,7 +51,8 @@ func describeSubscription(row publishing.Subscription) client.Subscription {
 		Name: row.Name, Path: row.Path, Destination: row.Destination, Cron: row.Cron, Timezone: row.Timezone,
 		Period: row.Period, OnEmpty: row.OnEmpty, OnExists: row.OnExists, Verify: row.Verify, Manifest: row.Manifest,
 		RowsMax: row.RowsMax, Lane: row.Lane, Owner: row.Owner, Customer: row.Customer, Enabled: row.Enabled,
-		Since: row.Since, Format: map[string]any{}, Webhook: row.Webhook, HasWebhookSecret: row.WebhookSecret != "",
+		Since: row.Since, Format: map[string]any{}, Application: row.Application, Webhook: row.Webhook,
+		HasWebhookSecret: row.WebhookSecret != "",
 	}
 	// What cannot be read is in Error.
 	_ = json.Unmarshal([]byte(row.Scope), &shown.Scope)
@@ -159,6 +160,7 @@ func change(row *publishing.Subscription, request *client.SubscriptionRequest) e
 		&row.Timezone: request.Timezone, &row.Period: request.Period, &row.OnEmpty: request.OnEmpty,
 		&row.OnExists: request.OnExists, &row.Verify: request.Verify, &row.Lane: request.Lane,
 		&row.Owner: request.Owner, &row.Customer: request.Customer, &row.Webhook: request.Webhook,
+		&row.Application: request.Application,
 	} {
 		set(into, value)
 	}

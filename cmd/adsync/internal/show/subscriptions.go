@@ -58,7 +58,7 @@ func Subscription(w io.Writer, s *client.Subscription) error {
 		"platforms", table.Whole(orAll(s.Scope.Media)), "accounts", table.Whole(orAll(s.Scope.Accounts)),
 		"on empty", s.OnEmpty, "on exists", s.OnExists, "verify", s.Verify, "manifest", yesOrNo(s.Manifest),
 		"rows max", rows, "lane", lane, "owner", s.Owner, "customer", s.Customer,
-		"webhook", table.Whole(s.Webhook))
+		"application", s.Application, "webhook", table.Whole(s.Webhook))
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -1,0 +1,7 @@
+-- The application that follows the ends of the subtasks that make a subscription's files; '' = none.
+
+-- +goose Up
+ALTER TABLE subscription ADD COLUMN application VARCHAR(64) NOT NULL DEFAULT '';
+
+-- +goose Down
+ALTER TABLE subscription DROP COLUMN application;
