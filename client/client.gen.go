@@ -486,6 +486,9 @@ type ConsumerPool struct {
 	Careful    Count   `json:"careful"`
 }
 
+// CopyName defines model for CopyName.
+type CopyName = string
+
 // Corrections Whether revisions follow when figures change. The whole object is replaced.
 type Corrections struct {
 	// EveryMinutes The least time between two revisions; 0 is none.
@@ -1976,6 +1979,84 @@ type SubtaskLog struct {
 // SubtaskState defines model for SubtaskState.
 type SubtaskState string
 
+// TableCopy defines model for TableCopy.
+type TableCopy struct {
+	Name CopyName `json:"name"`
+
+	// Source A name in the setting sources.
+	Source      string `json:"source"`
+	SourceTable string `json:"source_table"`
+
+	// Target The table of the data database.
+	Target     string   `json:"target"`
+	KeyColumns []string `json:"key_columns"`
+
+	// CursorColumn Empty for none.
+	CursorColumn   string `json:"cursor_column"`
+	OverlapSeconds int64  `json:"overlap_seconds"`
+
+	// WindowDays 0 for no window.
+	WindowDays int64  `json:"window_days"`
+	DayColumn  string `json:"day_column"`
+	Enabled    bool   `json:"enabled"`
+
+	// Cursor Up to where rows are copied; empty before the first ones.
+	Cursor string `json:"cursor"`
+
+	// RunAt When the last run ended.
+	RunAt time.Time `json:"run_at,omitempty,omitzero"`
+
+	// Rows How many rows the last run wrote and deleted.
+	Rows int64 `json:"rows"`
+
+	// Error Why the last run failed.
+	Error string `json:"error"`
+}
+
+// TableCopyCheck defines model for TableCopyCheck.
+type TableCopyCheck struct {
+	Ok bool `json:"ok"`
+
+	// Problems What is wrong, each with what would be right.
+	Problems []string `json:"problems"`
+
+	// Columns Those that are copied.
+	Columns []string `json:"columns"`
+
+	// LeftOut Columns of the source that the target lacks.
+	LeftOut []string `json:"left_out"`
+}
+
+// TableCopyList defines model for TableCopyList.
+type TableCopyList struct {
+	Copies []TableCopy `json:"copies"`
+}
+
+// TableCopyRequest What is left out stays.
+type TableCopyRequest struct {
+	// Source A name in the setting sources.
+	Source *string `json:"source,omitempty"`
+
+	// SourceTable A table or a view; its schema may stand before a dot.
+	SourceTable *string `json:"source_table,omitempty"`
+
+	// KeyColumns Those of the primary or unique key of the target.
+	KeyColumns []string `json:"key_columns,omitempty,omitzero"`
+
+	// CursorColumn Empty for none.
+	CursorColumn *string `json:"cursor_column,omitempty"`
+
+	// OverlapSeconds How far before the cursor a run begins to read; 900 for a new copy.
+	OverlapSeconds *int64 `json:"overlap_seconds,omitempty"`
+
+	// WindowDays How many days each run reads again, with the present one in UTC; 0 for none.
+	WindowDays *int64 `json:"window_days,omitempty"`
+
+	// DayColumn Empty for none.
+	DayColumn *string `json:"day_column,omitempty"`
+	Enabled   *bool   `json:"enabled,omitempty"`
+}
+
 // Task A row that was never usable has only the fields of TaskState.
 type Task = WholeTask
 
@@ -2638,6 +2719,31 @@ func (c *Client) OrderCancel(ctx context.Context, request CancelRequest) (Stop, 
 // ListConsumers: The live consumers and their pools.
 func (c *Client) ListConsumers(ctx context.Context) (ConsumerList, error) {
 	return call[ConsumerList](ctx, c, "GET", at("/api/v1/consumers"), nil, nil)
+}
+
+// ListTableCopies: The tables of other databases that are copied.
+func (c *Client) ListTableCopies(ctx context.Context) (TableCopyList, error) {
+	return call[TableCopyList](ctx, c, "GET", at("/api/v1/copies"), nil, nil)
+}
+
+// DeleteTableCopy: Deletes a copy. Its table stays.
+func (c *Client) DeleteTableCopy(ctx context.Context, name CopyName) (TableCopy, error) {
+	return call[TableCopy](ctx, c, "DELETE", at("/api/v1/copies/{name}", name), nil, nil)
+}
+
+// GetTableCopy: One copy.
+func (c *Client) GetTableCopy(ctx context.Context, name CopyName) (TableCopy, error) {
+	return call[TableCopy](ctx, c, "GET", at("/api/v1/copies/{name}", name), nil, nil)
+}
+
+// PutTableCopy: Makes a copy, or changes one.
+func (c *Client) PutTableCopy(ctx context.Context, name CopyName, request TableCopyRequest) (TableCopy, error) {
+	return call[TableCopy](ctx, c, "PUT", at("/api/v1/copies/{name}", name), nil, request)
+}
+
+// CheckTableCopy: Reads the columns of both tables, from the process that answers. It copies nothing.
+func (c *Client) CheckTableCopy(ctx context.Context, name CopyName) (TableCopyCheck, error) {
+	return call[TableCopyCheck](ctx, c, "POST", at("/api/v1/copies/{name}/check", name), nil, nil)
 }
 
 // FillHoles: Orders runs for missing days.

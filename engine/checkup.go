@@ -13,6 +13,7 @@ import (
 	"adsync/base/redis"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
 	"adsync/base/store/summaries"
 )
@@ -24,6 +25,7 @@ type Servers struct {
 	Redis   goredis.UniversalClient
 	Keys    redis.Keys
 	Partner *summaries.PartnerSource
+	Sources copies.Sources
 }
 
 // checkUpTime bounds the check of all servers: a hanging one must not delay the others' findings for longer.
@@ -47,6 +49,7 @@ func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 	if s.Partner != nil {
 		checks = append(checks, func() []checkup.Finding { return s.Partner.CheckUp(ctx) })
 	}
+	checks = append(checks, func() []checkup.Finding { return s.Sources.CheckUp(ctx) })
 	found := make([][]checkup.Finding, len(checks))
 	var all sync.WaitGroup
 	for i, check := range checks {

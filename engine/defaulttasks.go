@@ -20,6 +20,8 @@ func DefaultTasks(platforms []media.Platform) []settings.NewTask {
 			Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: upkeep.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
 		{Name: "system.partner", Media: upkeep.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
+		{Name: upkeep.CopyName, Media: upkeep.Name, Handler: upkeep.CopyName, Cron: "~/10 * * * *", Lane: "normal",
+			TimeoutSeconds: 3600},
 		// A day of an account is rebuilt completely. It runs four times an hour, and not together with the tasks of every
 		// tenth minute.
 		{Name: "system.wide", Media: upkeep.Name, Handler: upkeep.WideName, Cron: "7-59/15 * * * *", Lane: "normal"},

@@ -32,6 +32,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
 	"adsync/base/store/summaries"
 	"adsync/base/timer"
@@ -149,6 +150,8 @@ type Deps struct {
 	Node    string
 	// Partner has the business's own figures; nil without any.
 	Partner *summaries.PartnerSource
+	// Sources are the databases whose tables are copied.
+	Sources copies.Sources
 	// Files makes report files; nil for a process that makes none.
 	Files *Files
 	// Retention defines which rows of the tables are pruned.
@@ -238,7 +241,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 	}
 	all = append(all, upkeep.Handlers(upkeep.Deps{
 		Store: e.deps.Store, Marks: e.deps.Store.Data, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner,
-		Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer,
+		Sources: e.deps.Sources, Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer,
 	})...)
 	files := publish.Deps{Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning, Node: e.deps.Node,
 		Platforms: e.platforms, Logger: e.deps.Logger, Registerer: e.deps.Registerer}
@@ -371,7 +374,7 @@ func (e *Engine) shown(ctx context.Context) overview.Overview {
 func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
 	return api.Routes(api.Deps{Box: e.deps.Box,
 		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms,
-		Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
+		Sources: e.deps.Sources, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
 		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get, Why: e.board.Why,
 	})
 }

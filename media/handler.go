@@ -35,6 +35,9 @@ type Handler struct {
 	// Parts returns the parts of one account (or of the run, for Once), in order, without duplicates. It is a pure
 	// function: after a crash it returns the same parts again. It is not called for Logins.
 	Parts func(Plan) ([]string, error)
+	// List returns the parts of a run of Once that names none, for work on the rows of a table. Parts gets them in
+	// Plan.Parts. Where a run is planned again after a crash, its parts are those of both readings. It may be nil.
+	List func(ctx context.Context) ([]string, error)
 	// Run executes one subtask. It may be called more than once for the same subtask, even at the same time in two
 	// processes, and must have the effect of one call. The context carries the subtask's deadline. The error determines
 	// the outcome: see Error, ErrSuperseded and *DeferError; any other error is transient.
@@ -47,7 +50,8 @@ type Plan struct {
 	Zone      *time.Location // the account's zone; the task's for Once
 	Params    json.RawMessage
 	From, To  day.Day // the days of an order; empty when the task's own rule applies
-	// Parts are those that an order names, for kinds whose orders do; others have no use for them.
+	// Parts are those that an order names, for kinds whose orders do, or those of Handler.List; others have no use for
+	// them.
 	Parts []string
 }
 

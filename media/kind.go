@@ -20,6 +20,11 @@ type Kind[B any] interface {
 	Run(ctx context.Context, work Work, body B) (Result, error)
 }
 
+// Lister is a Kind whose parts are rows of a table: see Handler.List.
+type Lister interface {
+	List(ctx context.Context) ([]string, error)
+}
+
 // HandlerOf returns the handler of a kind.
 func HandlerOf[B any](k Kind[B]) Handler {
 	open := func(params json.RawMessage) (body B, err error) {
@@ -28,8 +33,12 @@ func HandlerOf[B any](k Kind[B]) Handler {
 		}
 		return body, err
 	}
+	var list func(ctx context.Context) ([]string, error)
+	if l, lists := any(k).(Lister); lists {
+		list = l.List
+	}
 	return Handler{
-		Name: k.Name(), Target: Once,
+		Name: k.Name(), Target: Once, List: list,
 		Check: func(params json.RawMessage) error {
 			_, err := open(params)
 			return err

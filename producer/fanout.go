@@ -224,10 +224,22 @@ func (f *fanOut) plan(ctx context.Context) (batch, error) {
 		}
 		return f.until(parts, ids[len(ids)-1]), nil
 	case media.Once:
-		return f.rest(f.partsOf(0, run.Timezone)), nil
+		return f.planOnce(ctx)
 	default:
 		return f.planAccounts(ctx)
 	}
+}
+
+// planOnce plans the parts of a run that belongs to no account.
+func (f *fanOut) planOnce(ctx context.Context) (batch, error) {
+	var listed []string
+	if f.handler.List != nil {
+		var err error
+		if listed, err = f.handler.List(ctx); err != nil {
+			return batch{}, err
+		}
+	}
+	return f.rest(f.partsOf(0, f.run.Timezone, listed...)), nil
 }
 
 func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
@@ -299,9 +311,10 @@ func (f *fanOut) rest(parts []ledger.AccountPart) batch {
 	return b
 }
 
-// partsOf plans the parts of an account. An account whose parts cannot be planned is left out and named in the run.
-func (f *fanOut) partsOf(accountID int64, zone string) []ledger.AccountPart {
-	names, err := planParts(f.handler, f.run.PlannedAt, zone, f.run.Settings)
+// partsOf plans the parts of an account, or those of the rows that a handler listed. An account whose parts cannot be
+// planned is left out and named in the run.
+func (f *fanOut) partsOf(accountID int64, zone string, listed ...string) []ledger.AccountPart {
+	names, err := planParts(f.handler, f.run.PlannedAt, zone, f.run.Settings, listed)
 	if err != nil {
 		f.refused++
 		f.loop.metrics.skipped.WithLabelValues("refused").Inc()
@@ -320,14 +333,18 @@ func (f *fanOut) partsOf(accountID int64, zone string) []ledger.AccountPart {
 }
 
 // planParts returns the handler's parts of an account in a zone, and checks that they fit the table.
-func planParts(handler media.Handler, plannedAt time.Time, zone string, settings task.Settings) ([]string, error) {
+func planParts(handler media.Handler, plannedAt time.Time, zone string, settings task.Settings, listed []string,
+) ([]string, error) {
 	loc, err := schedule.Zone(zone)
 	if err != nil {
 		return nil, err
 	}
-	plan := media.Plan{PlannedAt: plannedAt, Zone: loc, Params: settings.Params}
-	if settings.Order != nil {
-		plan.From, plan.To, plan.Parts = settings.Order.From, settings.Order.To, settings.Order.Parts
+	plan := media.Plan{PlannedAt: plannedAt, Zone: loc, Params: settings.Params, Parts: listed}
+	if order := settings.Order; order != nil {
+		plan.From, plan.To = order.From, order.To
+		if len(order.Parts) > 0 {
+			plan.Parts = order.Parts
+		}
 	}
 	names, err := handler.Parts(plan)
 	if err != nil {

@@ -155,6 +155,22 @@ func TestFanOut_Once(t *testing.T) {
 	require.EqualValues(t, 2, *b.run(runID).Total)
 }
 
+func TestFanOut_OnceListsThePartsThatAreNotNamed(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ named, want []string }{{nil, []string{"x", "y"}}, {[]string{"y"}, []string{"y"}}} {
+		b := setup(t)
+		id := b.addTask("rows", "system.rows", "0 0 * * *", nil)
+		tm := b.term()
+		runID := tm.order(b, id, task.Order{Parts: test.named})
+		require.NoError(t, tm.fan(b, runID))
+		var parts []string
+		for _, e := range b.broker.envelopes(t) {
+			parts = append(parts, e.Part)
+		}
+		require.ElementsMatch(t, test.want, parts)
+	}
+}
+
 // Wherever a leader dies, the next one continues the fan-out: each account has one row, and at least one message.
 func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -201,6 +202,9 @@ func handlers() *media.Registry {
 		media.Handler{Name: "tulip.token", Target: media.Logins},
 		media.Handler{Name: "system.tidy", Target: media.Once,
 			Parts: func(media.Plan) ([]string, error) { return []string{"a", "b"}, nil }},
+		media.Handler{Name: "system.rows", Target: media.Once,
+			List:  func(context.Context) ([]string, error) { return []string{"x", "y"}, nil },
+			Parts: func(p media.Plan) ([]string, error) { return p.Parts, nil }},
 	)
 }
 
@@ -303,7 +307,7 @@ func (b *bench) addAccounts(n int64) {
 func (b *bench) addTask(name, handler, cron string, columns map[string]any) int64 {
 	b.t.Helper()
 	media := "tulip"
-	if handler == "system.tidy" {
+	if strings.HasPrefix(handler, "system.") {
 		media = "system"
 	}
 	b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES (?, ?, ?, ?)", name, media, handler,

@@ -65,7 +65,7 @@ func TestComplete_AFileIsMadeOnceAllDaysHaveSettledAndAreSummed(t *testing.T) {
 		r.requireWaits("waits for figures, such as " + want)
 	}
 	step(missed(7, neverPulled).String())
-	early := settledAt(t, "2026-11-20", "Asia/Shanghai").Add(-time.Second)
+	early := settledAt(t, "2026-11-20").Add(-time.Second)
 	r.pull("2026-11-20", 5_000_000, early)
 	step(missed(7, beforeSettled).String())
 	r.pull("2026-11-20", 6_000_000, settled)

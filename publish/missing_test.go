@@ -30,10 +30,10 @@ func (r *rig) lacking(n need, first bool) []Missing {
 	return all
 }
 
-// settledAt returns from when on figures of a day are complete.
-func settledAt(t *testing.T, on day.Day, zone string) time.Time {
+// settledAt returns from when on figures of a day in China are complete.
+func settledAt(t *testing.T, on day.Day) time.Time {
 	t.Helper()
-	z, err := schedule.Zone(zone)
+	z, err := schedule.Zone("Asia/Shanghai")
 	require.NoError(t, err)
 	return upkeep.SettledAt(on, z)
 }
@@ -44,7 +44,7 @@ func TestMissing_NamesTheReasonOfEachDay(t *testing.T) {
 	r := newRig(t, nil)
 	for _, on := range day.Between("2026-11-13", "2026-11-20") {
 		if on != "2026-11-13" && on != "2026-11-14" {
-			at := settledAt(t, on, zone)
+			at := settledAt(t, on)
 			if on == "2026-11-16" {
 				at = at.Add(-time.Millisecond)
 			}
@@ -100,7 +100,7 @@ func TestMissing_AsksOfEachLevelWhatItNeeds(t *testing.T) {
 func TestMissing_DoesNotJoinOverADayThatIsThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	r.pull("2026-11-19", 5_000_000, settledAt(t, "2026-11-19", "Asia/Shanghai"))
+	r.pull("2026-11-19", 5_000_000, settledAt(t, "2026-11-19"))
 	lacks := func(from, to day.Day) Missing {
 		return Missing{Media: "tulip", AccountID: 7, Report: "report_daily", Level: "account", From: from, To: to,
 			Why: neverPulled}

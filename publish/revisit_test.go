@@ -179,7 +179,7 @@ func TestCorrections_OfAccountsThatJoinLater(t *testing.T) {
 	r.account(8, "active", "")
 	r.look("21 05:00")
 	require.Empty(t, r.file(1).Compared, "it has no figures yet")
-	r.pullOf(8, "2026-11-20", 9_000_000, settledAt(t, "2026-11-20", "Asia/Shanghai").Add(-time.Second))
+	r.pullOf(8, "2026-11-20", 9_000_000, settledAt(t, "2026-11-20").Add(-time.Second))
 	r.look("21 06:00")
 	r.look("21 06:10")
 	require.Len(t, r.files(), 2)

@@ -1,6 +1,6 @@
 // Package upkeep holds adsync's own work, which runs as tasks like any other under the media name "system": log
-// tables, partitions, summaries, the filling of holes, the comparison of levels, the partner's figures and the wide
-// table.
+// tables, partitions, summaries, the filling of holes, the comparison of levels, the partner's figures, the wide
+// table, and copies of tables of other databases.
 package upkeep
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"adsync/base/clock"
+	"adsync/base/store/copies"
 	"adsync/base/store/summaries"
 	"adsync/media"
 )
@@ -26,6 +27,7 @@ type Store interface {
 	summaryStore
 	wideStore
 	partnerStore
+	copyStore
 	FillStore
 	reconcileStore
 }
@@ -43,6 +45,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Partner is the source of the business's own figures; nil = none are copied.
 	Partner *summaries.PartnerSource
+	// Sources are the databases whose tables are copied.
+	Sources copies.Sources
 	// Platforms are the platforms whose summaries are kept and whose holes are filled.
 	Platforms []media.Platform
 	// Retention is how long rows are kept.
@@ -56,6 +60,7 @@ func Handlers(deps Deps) []media.Handler {
 	return []media.Handler{
 		media.HandlerOf(tables{deps}), media.HandlerOf(summary{Deps: deps}), media.HandlerOf(fill{deps}),
 		media.HandlerOf(reconcile{deps}), media.HandlerOf(newPartner(deps)), media.HandlerOf(wide{Deps: deps}),
+		media.HandlerOf(tableCopy{Deps: deps}),
 	}
 }
 

@@ -258,7 +258,7 @@ func validate(root *node, sources *Sources, sections []string, known []Problem) 
 
 // eachValidator visits the topmost validators at and below n.
 func (n *node) eachValidator(visit func(path string, v validator)) {
-	if n.kind != section {
+	if n.kind != section && n.kind != dict {
 		return
 	}
 	if v, ok := reflect.TypeAssert[validator](n.value.Addr()); ok {

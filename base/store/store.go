@@ -11,6 +11,7 @@ import (
 
 	"adsync/base/sqldb"
 	"adsync/base/store/backup"
+	"adsync/base/store/copies"
 	"adsync/base/store/dead"
 	"adsync/base/store/leader"
 	"adsync/base/store/ledger"
@@ -48,6 +49,7 @@ type Store struct {
 	summaries.Summing
 	summaries.WideRows
 	summaries.PartnerCopy
+	copies.CopyRows
 	summaries.GameBindings
 	prune.Pruning
 	backup.Backups
@@ -103,6 +105,7 @@ func of(db *sqldb.Databases) *Store {
 		Summing:        summaries.Summing{Databases: db},
 		WideRows:       summaries.WideRows{Databases: db},
 		PartnerCopy:    summaries.PartnerCopy{Databases: db},
+		CopyRows:       copies.CopyRows{Databases: db},
 		GameBindings:   summaries.GameBindings{Databases: db},
 		Pruning:        prune.Pruning{Databases: db},
 		Backups:        backup.Backups{Databases: db},

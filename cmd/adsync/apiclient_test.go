@@ -110,6 +110,10 @@ func TestTables_AreSafeForTerminals(t *testing.T) {
 		`{"name": "E", "kind": "E", "address": "E", "prefix": "E", "login": "E", "host_key": "E", ` +
 			`"options": {"E": "E"}, "subscriptions": ["E"]}`: {"destinations", "show", "x"},
 		`{"ok": true, "detail": "E"}`: {"destinations", "check", "x"},
+		`{"copies": [{"name": "E", "source": "E", "source_table": "E", "error": "E"}]}`: {"copies", "list"},
+		`{"name": "E", "source": "E", "source_table": "E", "target": "E", "key_columns": ["E"], "cursor_column": "E", ` +
+			`"day_column": "E", "cursor": "E", "error": "E"}`: {"copies", "show", "x"},
+		`{"ok": true, "columns": ["E"], "left_out": ["E"]}`: {"copies", "check", "x"},
 		`{"subscriptions": [{"name": "E", "cron": "E", "period": "E", "destination": "E", "path": "E", ` +
 			`"customer": "E"}]}`: {"subscriptions", "list"},
 		`{"name": "E", "error": "E", "query": "E", "format": {"E": "E"}, "path": "E", "owner": "E", "lane": "E", ` +

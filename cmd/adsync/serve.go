@@ -16,6 +16,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
@@ -137,6 +138,9 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 	if p.Partner, err = summaries.OpenPartner(cfg.Partner); err != nil {
 		return nil, err
 	}
+	if p.Sources, err = copies.OpenSources(cfg.Sources); err != nil {
+		return nil, err
+	}
 	if p.tracer, err = trace.New(ctx, cfg.Trace, string(chosen), node(), logger); err != nil {
 		return nil, err
 	}
@@ -149,8 +153,8 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 	p.Keys = redis.NewKeys(cfg.Redis.KeyPrefix)
 	p.parts = engine.New(engine.Deps{
 		Store: p.Store, Broker: p.Broker, Redis: p.Redis, Keys: p.Keys, Box: p.box,
-		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Files: p.files, Retention: cfg.Retention,
-		Tracer: p.tracer,
+		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Sources: p.Sources, Files: p.files,
+		Retention: cfg.Retention, Tracer: p.tracer,
 		Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 	return p, nil
@@ -174,6 +178,7 @@ func (p *instance) addShared(m *service.Manager, cfg settings.Config, chosen rol
 		m.Add("report files", service.Func{StopFunc: closing(p.logger, "report files", p.files.Close)})
 	}
 	m.Add("partner", service.Func{StopFunc: closing(p.logger, "partner", p.Partner.Close)})
+	m.Add("sources", service.Func{StopFunc: closing(p.logger, "sources", p.Sources.Close)})
 	m.AddPatient("schema", awaited(p.logger, "the databases", p.Store.CheckSchema))
 	m.AddPatient("clock", service.Func{
 		StartFunc: awaiting(p.logger, "the database's time", p.clock.Start),

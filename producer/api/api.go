@@ -18,6 +18,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/oauth"
@@ -58,6 +59,7 @@ type Store interface {
 	auditStore
 	binding.Store
 	changeStore
+	configure.CopyStore
 	configure.GameStore
 	reports.Store
 	configure.LaneStore
@@ -101,6 +103,8 @@ type Deps struct {
 	LogLevels LogLevels
 	// Consumers are those of all processes.
 	Consumers Consumers
+	// Sources are the databases whose tables are copied.
+	Sources copies.Sources
 	// Box seals the credentials of destinations.
 	Box *secret.Box
 	// Clock is the clock of ticks and business days.
@@ -200,25 +204,31 @@ func configured(d Deps, accounts accountFinder) map[string]handler {
 		_, account, err := accounts.inPath(c)
 		return account, err
 	}}
+	copied := &configure.Copies{Store: d.Store, Sources: d.Sources}
 	logins := configure.Logins{Actions: login.Actions{Store: d.Store, Flows: d.Flows, Clock: d.Clock}}
 	return map[string]handler{
 		"beginAuthorisation":    withBody(logins.Begin),
 		"bindAccount":           withBody(bindings.Bind),
 		"bindLogin":             withBody(logins.Bind),
+		"checkTableCopy":        plain(copied.Check),
 		"completeAuthorisation": withBody(logins.Complete),
 		"deleteLane":            plain(lanes.Delete),
 		"deleteLimitRule":       plain(rules.Delete),
+		"deleteTableCopy":       plain(copied.Delete),
 		"getAuthorisation":      plain(logins.Get),
 		"getGame":               withQuery(games.Get),
 		"getLane":               plain(lanes.Get),
 		"getLimitRule":          plain(rules.Get),
+		"getTableCopy":          plain(copied.Get),
 		"listBindings":          plain(bindings.List),
 		"listGames":             plain(games.List),
 		"listLanes":             plain(lanes.List),
 		"listLimitRules":        withQuery(rules.List),
 		"listLogins":            withQuery(logins.List),
+		"listTableCopies":       plain(copied.List),
 		"putLane":               withBody(lanes.Put),
 		"putLimitRule":          withBody(rules.Put),
+		"putTableCopy":          withBody(copied.Put),
 		"unbindAccount":         withQuery(bindings.Unbind),
 	}
 }

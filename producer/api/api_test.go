@@ -27,6 +27,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -96,6 +97,7 @@ type bench struct {
 	rules    *grant.Rules
 	waiter   *ratelimit.Waiter
 	box      *secret.Box // of the credentials of destinations
+	sources  copies.Sources
 	// The fields below are only set by setupLive.
 	topics  *memoryBroker
 	first   *producer.Producer
@@ -141,7 +143,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 		Overview: board.Read, Why: board.Why,
 		Store: b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: invented.Both(), Limits: b.waiter,
 		Flows: b.flows, LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Box: b.box,
-		Clock: c,
+		Sources: b.sources, Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
 }

@@ -111,6 +111,8 @@ func TestDocs_DescribeAllRoutesAndFields(t *testing.T) {
 		}{},
 		`"has_credentials":`: &client.Destination{},
 		`{"ok": false`:       &client.DestinationTest{},
+		`"source_table":`:    &client.TableCopy{},
+		`"problems":`:        &client.TableCopyCheck{},
 		`"rows_max":`:        &client.Subscription{},
 		`"ordered": false`:   &client.OrderedPublications{},
 		`"visible_at":`:      &client.PublicationList{},

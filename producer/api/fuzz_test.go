@@ -64,6 +64,7 @@ func newFuzzed(t *testing.T) *fuzzed {
 		task.Stop{ID: 79, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "b",
 			OrderedAt: now}))
 	b.put("/api/v1/destinations/depot", `{"kind": "dir", "address": "`+t.TempDir()+`"}`)
+	b.put(ordersPath, aCopy)
 	b.put(spendPath, aSubscription)
 	require.Equal(t, http.StatusOK,
 		b.post(spendPath+"/publications", `{"from": "2026-11-18", "to": "2026-11-20"}`).Code)
@@ -71,7 +72,7 @@ func newFuzzed(t *testing.T) *fuzzed {
 	d, err := described()
 	require.NoError(t, err)
 	f := &fuzzed{bench: b, description: d, known: map[string][]string{
-		"name": {dailyName, "bad.one", "tulip.token_refresh", "depot", "spend"}, "task": {dailyName},
+		"name": {dailyName, "bad.one", "tulip.token_refresh", "depot", "spend", "orders"}, "task": {dailyName},
 		"media":       {"tulip", "orchid"},
 		"external_id": {"9001", "9002"}, "account": {"9001"},
 		"id":  {id(run), id(recent), "78", "79", files.Publications[0].ID},

@@ -193,6 +193,11 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 		work.subtasks, err = a.store.CountUsableLogins(ctx, t.Media)
 		return work, err
 	case media.Once:
+		if handler.List != nil {
+			if plan.Parts, err = handler.List(ctx); err != nil {
+				return work, err
+			}
+		}
 		work.subtasks, err = countParts(handler, plan, map[string]int64{t.Timezone: 1})
 		return work, err
 	}

@@ -32,6 +32,7 @@ var bodies = map[string]string{
 	"dropDead":              `{"task": "tulip.report_daily.account", "dry_run": true}`,
 	"endLimitPauses":        `{"media": "tulip", "dry_run": true}`,
 	"putDestination":        `{"kind": "dir", "address": "/srv/reports"}`,
+	"putTableCopy":          `{"source": "erp", "key_columns": ["id"]}`,
 	"putSubscription":       `{"path": "spend/{day}{ext}", "enabled": false}`,
 	"orderPublications":     `{"from": "2026-11-20", "to": "2026-11-20", "dry_run": true}`,
 }

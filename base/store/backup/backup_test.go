@@ -40,7 +40,7 @@ var leftOut = []string{
 	"account_balance", "binding_applied", "config_change", "coverage", "creative_asset", "file_pull", "fund_daily",
 	"hole", "object_name", "partner_cursor", "partner_daily", "partner_unusable", "reconciliation", "report_daily",
 	"report_hourly", "report_tombstone", "summary_daily", "summary_fence", "summary_hourly", "summary_rebound",
-	"unusable_value", "wide_daily", "wide_day", "pruned",
+	"unusable_value", "wide_daily", "wide_day", "pruned", "copy_cursor",
 	// The state of processes and servers.
 	"assignment", "destination_slot", "destination_state", "leader", "one_row", "redis_reached", "redis_server",
 }

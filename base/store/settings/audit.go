@@ -17,6 +17,8 @@ const (
 	// The tables of report files.
 	AuditDestinations  = "destination"
 	AuditSubscriptions = "subscription"
+	// The copies of tables of other databases.
+	AuditCopies = "table_copy"
 )
 
 // AuditSQL is the actor of edits that were made by SQL.

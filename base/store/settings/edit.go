@@ -66,6 +66,12 @@ var ownedTables = []*ownedTable{
 			"application", "webhook", "CASE WHEN webhook_secret IS NULL THEN '' ELSE 'sealed' END AS webhook_secret",
 		},
 	},
+	{
+		name: AuditCopies, key: []string{"name"}, label: []string{"name"},
+		columns: []string{
+			"source", "source_table", "key_columns", "cursor_column", "overlap_seconds", "window_days", "day_column", "enabled",
+		},
+	},
 	{name: "game", key: []string{"code"}, label: []string{"code"}, columns: []string{"name"}},
 	{
 		name: "account_binding", from: "account_binding LEFT JOIN media_account a ON a.id = account_id", part: "account_id",

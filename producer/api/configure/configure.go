@@ -1,5 +1,5 @@
 // Package configure has the routes with which operators change their rows of the config database: lanes, call limits,
-// logins, and the games of accounts. Package api mounts them.
+// logins, copies of tables, and the games of accounts. Package api mounts them.
 package configure
 
 import (

@@ -20,6 +20,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
@@ -46,6 +47,7 @@ type Config struct {
 
 	Files   engine.FilesConfig      `koanf:"files" doc:"How report files are made."`
 	Partner summaries.PartnerConfig `koanf:"partner" doc:"The figures of the business itself, for wide_daily."`
+	Sources copies.SourcesConfig    `koanf:"sources" doc:"Databases whose tables are copied, by name: {NAME: {driver: mysql, dsn: user:password@tcp(host:3306)/name}}. Give all producers and consumers the same."`
 
 	Debug     telemetry.DebugConfig `koanf:"debug" doc:"Profiles and other ways to see what a process does."`
 	Trace     trace.Config          `koanf:"trace" doc:"OpenTelemetry traces of subtasks: send, work, calls and writes."`
@@ -92,7 +94,7 @@ type Source struct {
 // NeededBy lists the sections that a command uses. Other sections need not be valid.
 var NeededBy = map[string][]string{
 	"serve": {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media",
-		"files", "partner", "debug", "trace"},
+		"files", "partner", "sources", "debug", "trace"},
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "debug"},
 	"simulate":   {"log"},

@@ -1,0 +1,175 @@
+package copies
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"adsync/base/config"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
+)
+
+// CopyRows reads and writes the tables table_copy and copy_cursor, and the tables of copies.
+type CopyRows struct{ *sqldb.Databases }
+
+// OverlapDefault is the overlap of a new copy, in seconds.
+const OverlapDefault = 900
+
+// TableCopy is a row of table_copy: a table of another database that is copied.
+type TableCopy struct {
+	Name        string `gorm:"primaryKey"`
+	Source      string // the name of the database in the setting sources
+	SourceTable string // a table or a view, which may have the name of its schema before a dot
+	KeyColumns  string // those of the target's primary or unique key, separated by commas
+	// CursorColumn rises with each change of a row: a moment or a whole number; "" = none.
+	CursorColumn string `gorm:"serializer:optional"`
+	// OverlapSeconds is how far before the cursor a run begins to read; 0 for a cursor of numbers.
+	OverlapSeconds int
+	// WindowDays is how many days, with the present one in UTC, each run reads again by DayColumn; NULL = none.
+	WindowDays sql.NullInt64
+	DayColumn  string `gorm:"serializer:optional"`
+	Enabled    bool
+}
+
+// TableName implements schema.Tabler.
+func (TableCopy) TableName() string { return settings.AuditCopies }
+
+const (
+	targetPrefix = "copy_" // begins the names of all tables that copies write
+	stateTable   = "copy_cursor"
+
+	keysMost    = 16
+	overlapMost = 7 * 24 * 3600
+	windowMost  = 400
+)
+
+var (
+	copyName   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
+	sourceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,47}$`)
+	identifier = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
+)
+
+// Target returns the name of the table that the copy writes.
+func (c *TableCopy) Target() string { return targetPrefix + c.Name }
+
+// Keys returns the names of the key columns.
+func (c *TableCopy) Keys() []string { return strings.Split(c.KeyColumns, ",") }
+
+// Validate returns joined *config.FieldErrors for what cannot be used. It contacts no database.
+func (c *TableCopy) Validate() error {
+	var errs []error
+	refuse := func(key, value, want string) {
+		errs = append(errs, &config.FieldError{Key: key, Value: value, Want: want})
+	}
+	const aColumn = "the name of a column: up to 64 letters, digits and underscores"
+	if !copyName.MatchString(c.Name) {
+		refuse("name", c.Name, "up to 48 lower-case letters, digits and underscores, a letter first")
+	} else if c.Target() == stateTable {
+		refuse("name", c.Name, "another name: "+stateTable+" is adsync's own table")
+	}
+	if !sourceName.MatchString(c.Source) {
+		refuse("source", c.Source, "the name of a database in the setting sources")
+	}
+	schema, table, two := strings.Cut(c.SourceTable, ".")
+	if !identifier.MatchString(schema) || two && !identifier.MatchString(table) {
+		refuse("source_table", c.SourceTable,
+			"the name of a table or view: up to 64 letters, digits and underscores; its schema may stand before a dot")
+	}
+	keys := c.Keys()
+	if slices.ContainsFunc(keys, func(k string) bool { return !identifier.MatchString(k) }) || len(keys) > keysMost {
+		refuse("key_columns", c.KeyColumns,
+			fmt.Sprintf("1 to %d names of columns: letters, digits and underscores", keysMost))
+	}
+	if c.CursorColumn != "" && !identifier.MatchString(c.CursorColumn) {
+		refuse("cursor_column", c.CursorColumn, aColumn)
+	}
+	if c.OverlapSeconds < 0 || c.OverlapSeconds > overlapMost {
+		refuse("overlap_seconds", strconv.Itoa(c.OverlapSeconds), fmt.Sprintf("0 to %d", overlapMost))
+	}
+	if c.WindowDays.Valid != (c.DayColumn != "") {
+		refuse("window_days", "", "window_days and day_column, or none of them")
+	}
+	if c.WindowDays.Valid && (c.WindowDays.Int64 < 1 || c.WindowDays.Int64 > windowMost) {
+		refuse("window_days", strconv.FormatInt(c.WindowDays.Int64, 10), fmt.Sprintf("1 to %d", windowMost))
+	}
+	if c.DayColumn != "" && !identifier.MatchString(c.DayColumn) {
+		refuse("day_column", c.DayColumn, aColumn)
+	}
+	return errors.Join(errs...)
+}
+
+// quote returns a name for a statement. A dot separates the schema from the table. Names are validated before.
+func quote(name string) string {
+	return "`" + strings.ReplaceAll(strings.ReplaceAll(name, "`", ""), ".", "`.`") + "`"
+}
+
+// TableCopies returns all rows of table_copy, by name.
+func (s CopyRows) TableCopies(ctx context.Context) ([]TableCopy, error) {
+	var all []TableCopy
+	if err := s.Config.Writer(ctx).Order("name").Find(&all).Error; err != nil {
+		return nil, fmt.Errorf("read table_copy: %w", err)
+	}
+	return all, nil
+}
+
+// TableCopy returns a row of table_copy, or sqldb.ErrNotFound.
+func (s CopyRows) TableCopy(ctx context.Context, name string) (c TableCopy, err error) {
+	var rows []TableCopy
+	if err = s.Config.Writer(ctx).Where("name = ?", name).Find(&rows).Error; err == nil && len(rows) == 0 {
+		err = sqldb.ErrNotFound
+	}
+	if err != nil {
+		return c, fmt.Errorf("read the copy %s: %w", name, err)
+	}
+	return rows[0], nil
+}
+
+// PutTableCopy writes a row of table_copy. change is given the row as it is, or a new one, and changes it.
+func (s CopyRows) PutTableCopy(ctx context.Context, e settings.Editor, name string,
+	change func(c *TableCopy) error) error {
+	err := settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) error {
+		var rows []TableCopy
+		if err := tx.Where("name = ?", name).Find(&rows).Error; err != nil {
+			return err
+		}
+		c := TableCopy{Name: name, OverlapSeconds: OverlapDefault, Enabled: true}
+		if len(rows) > 0 {
+			c = rows[0]
+		}
+		if err := change(&c); err != nil {
+			return err
+		}
+		return tx.Save(&c).Error
+	})
+	if err != nil {
+		return fmt.Errorf("write the copy %s: %w", name, err)
+	}
+	return nil
+}
+
+// DeleteTableCopy deletes a row of table_copy and how far it has come, or returns sqldb.ErrNotFound. The target table
+// stays.
+func (s CopyRows) DeleteTableCopy(ctx context.Context, e settings.Editor, name string) error {
+	err := settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) error {
+		res := tx.Where("name = ?", name).Delete(&TableCopy{})
+		if res.Error == nil && res.RowsAffected == 0 {
+			return sqldb.ErrNotFound
+		}
+		return res.Error
+	})
+	if err == nil {
+		err = s.Data.Writer(ctx).Where("name = ?", name).Delete(&State{}).Error
+	}
+	if err != nil {
+		return fmt.Errorf("delete the copy %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/sqldb"
+	"adsync/base/store/copies"
+	"adsync/base/store/storetest"
+	"adsync/client"
+)
+
+const (
+	copiesPath = "/api/v1/copies"
+	ordersPath = copiesPath + "/orders"
+	aCopy      = `{"source": "erp", "source_table": "orders", "key_columns": ["id"], "cursor_column": "changed"}`
+)
+
+// sourceOf returns sources with the data database of a store as erp.
+func sourceOf(t *testing.T, cfg sqldb.Config) copies.Sources {
+	t.Helper()
+	sources, err := copies.OpenSources(copies.SourcesConfig{"erp": {Driver: cfg.Data.Driver, DSN: cfg.Data.Writer}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sources.Close()) })
+	return sources
+}
+
+func TestCopy_IsMadeChangedAndDeleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	want := client.TableCopy{Name: "orders", Source: "erp", SourceTable: "orders", Target: "copy_orders",
+		KeyColumns: []string{"id"}, CursorColumn: "changed", OverlapSeconds: 900, Enabled: true}
+	require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodPut, ordersPath, aCopy))
+	want.CursorColumn, want.WindowDays, want.DayColumn, want.KeyColumns = "", 7, "day", []string{"day", "shop"}
+	require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodPut, ordersPath,
+		`{"cursor_column": "", "window_days": 7, "day_column": "day", "key_columns": ["day", "shop"]}`))
+	want.WindowDays, want.DayColumn, want.Enabled, want.OverlapSeconds = 0, "", false, 0
+	require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodPut, ordersPath,
+		`{"window_days": 0, "day_column": "", "enabled": false, "overlap_seconds": 0}`))
+	require.Equal(t, client.TableCopyList{Copies: []client.TableCopy{want}},
+		answerOf[client.TableCopyList](b, http.MethodGet, copiesPath, ""))
+	require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodGet, ordersPath, ""))
+	require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodDelete, ordersPath, ""))
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, ordersPath, "", adminToken).Code)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, ordersPath, "", viewerToken).Code)
+	audit := strings.Join(b.auditText(), "\n")
+	require.Contains(t, audit, `ada copy.put table_copy/orders  > {"source":"erp"`)
+	require.Contains(t, audit, "ada copy.delete table_copy/orders")
+}
+
+func TestCopy_ARefusalNamesEachWrongField(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for body, fields := range map[string]string{
+		`{}`: "source source_table key_columns",
+		`{"source": "ERP", "source_table": "a b", "key_columns": ["i d"], "cursor_column": "x y"}`: "source source_table " +
+			"key_columns cursor_column",
+		`{"source": "erp", "source_table": "orders", "key_columns": ["id"], "window_days": 7}`: "window_days",
+	} {
+		w := b.call(http.MethodPut, ordersPath, body, adminToken)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
+		var got []string
+		for _, e := range b.problem(w).Errors {
+			got = append(got, e.Field)
+		}
+		require.Equal(t, fields, strings.Join(got, " "), body)
+	}
+	w := b.call(http.MethodPut, copiesPath+"/cursor", aCopy, adminToken)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+	require.Contains(t, w.Body.String(), "copy_cursor is adsync's own table")
+	require.Equal(t, http.StatusBadRequest, b.call(http.MethodPut, copiesPath+"/%ff", aCopy, adminToken).Code)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, copiesPath+"/%ff", "", viewerToken).Code)
+}
+
+func TestCopy_ACheckNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	cfg := storetest.Config(t)
+	from := storetest.Open(t, cfg)
+	b := setup(t)
+	b.put(ordersPath, aCopy)
+	check := func() client.TableCopyCheck {
+		return answerOf[client.TableCopyCheck](b, http.MethodPost, ordersPath+"/check", "")
+	}
+	require.Equal(t, []string{
+		"source: the settings of this process have no sources.erp: add it to those of all producers and consumers",
+		"the data database has no table copy_orders: create it with the columns that you want of orders, and with a " +
+			"primary key on (id)",
+	}, check().Problems)
+	b.sources = sourceOf(t, cfg)
+	b.serve(b.producer, registry(b.store), fixedClock{})
+	const columns = "(id INTEGER NOT NULL PRIMARY KEY, changed DATETIME NULL"
+	require.NoError(t, from.Data.Writer(t.Context()).Exec("CREATE TABLE orders "+columns+", note TEXT)").Error)
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("CREATE TABLE copy_orders "+columns+")").Error)
+	require.Equal(t, client.TableCopyCheck{Ok: true, Problems: []string{}, Columns: []string{"id", "changed"},
+		LeftOut: []string{"note"}}, check())
+	require.Contains(t, strings.Join(b.auditText(), "\n"), "ada copy.check table_copy/orders")
+}
+
+// An order of system.copy has a subtask for each copy that is enabled.
+func TestCopy_AnOrderCountsTheEnabledCopies(t *testing.T) {
+	t.Parallel()
+	b := setup(t, good(5, "system.copy", "system.copy", ""))
+	b.put(ordersPath, aCopy)
+	b.put(copiesPath+"/shops", aCopy)
+	b.put(copiesPath+"/idle", strings.Replace(aCopy, "{", `{"enabled": false, `, 1))
+	w := b.post("/api/v1/tasks/system.copy/run", `{"scope": "all", "dry_run": true}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Contains(t, w.Body.String(), `"subtasks":2`)
+}
