@@ -316,6 +316,12 @@ bench-big: ## Measure tables of a hundred million rows: half an hour, 70 GB of d
 	$(GO) build -o bin/big ./bench/big
 	bin/big $(BENCH_FLAGS)
 
+# BENCH_FLAGS="-scale 0.02" takes a fiftieth of the rows.
+.PHONY: bench-publish
+bench-publish: ## Measure how fast report files are made and delivered: 12 GB of disk (BENCH_FLAGS="-scale 0.02").
+	$(GO) build -o bin/publish ./bench/publish
+	bin/publish $(BENCH_FLAGS)
+
 .PHONY: switches
 # SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one
 # that has all.

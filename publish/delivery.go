@@ -265,6 +265,7 @@ func (d *delivery) reveal(ctx context.Context) error {
 	if err := d.newest(ctx); err != nil {
 		return err
 	}
+	failpoint.Hit("publish.discarded")
 	// The row still is this try's: a later one would have discarded what is about to get its name.
 	if err := d.step(ctx, publishing.Verified); err != nil {
 		return err

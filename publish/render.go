@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"database/sql"
@@ -118,7 +117,12 @@ func (d *delivery) whole(ctx context.Context, needs *need, tx *sql.Tx) error {
 
 // write writes the rows of the query, or of the source's files.
 func (d *delivery) write(ctx context.Context, part *partFile) (rows int64, columns int, err error) {
-	buffer := bufio.NewWriterSize(part, renderBuffer)
+	buffer := writeBehind(part, renderBuffer)
+	defer func() {
+		if failed := buffer.Close(); err == nil {
+			err = failed
+		}
+	}()
 	var out format.Writer
 	begin := func(all []format.Column) (err error) {
 		columns = len(all)
@@ -128,7 +132,7 @@ func (d *delivery) write(ctx context.Context, part *partFile) (rows int64, colum
 	most := cmp.Or(d.s.RowsMax, RowsMaxDefault)
 	add := func(row [][]byte) error {
 		switch {
-		case d.outgrows(part):
+		case d.outgrows(buffer.total):
 			return errOutgrown
 		case rows == most:
 			return query.ErrTooManyRows
@@ -152,11 +156,11 @@ func (d *delivery) write(ctx context.Context, part *partFile) (rows int64, colum
 	case err != nil:
 		return 0, 0, fmt.Errorf("write the rows of the query: %w", err)
 	}
-	return rows, columns, errors.Join(out.Close(), buffer.Flush())
+	return rows, columns, out.Close()
 }
 
-// outgrows reports whether a part file is too large for the lane on which it is made. The subscription may have chosen
-// the lane.
-func (d *delivery) outgrows(part *partFile) bool {
-	return d.s.Lane == "" && d.p.Lane == Lane && part.size > d.LargeBytes
+// outgrows reports whether a part file of a size is too large for the lane on which it is made. The subscription may
+// have chosen the lane.
+func (d *delivery) outgrows(size int64) bool {
+	return d.s.Lane == "" && d.p.Lane == Lane && size > d.LargeBytes
 }

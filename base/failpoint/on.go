@@ -5,6 +5,7 @@ package failpoint
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,7 +66,12 @@ func strike(dir, point string, act []string) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // The signal takes a moment.
 	case "stop":
+		// On a busy machine the goroutine would run on for milliseconds before the signal stops its thread.
+		continued := make(chan os.Signal, 1)
+		signal.Notify(continued, syscall.SIGCONT)
+		defer signal.Stop(continued)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		<-continued
 	case "panic":
 		panic("the failpoint " + point)
 	}

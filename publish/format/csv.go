@@ -15,8 +15,7 @@ type csvEncoder struct {
 	emptyNull bool // whether a null needs quotes, because its line would be empty
 	eol       string
 	quoteAll  bool
-	escape    bool      // whether texts that begin like a formula get an apostrophe
-	special   [256]bool // the bytes that need quotes
+	escape    bool // whether texts that begin like a formula get an apostrophe
 }
 
 func newCSV(w io.Writer, columns []Column, o Options) *csvEncoder {
@@ -32,9 +31,6 @@ func newCSV(w io.Writer, columns []Column, o Options) *csvEncoder {
 	}
 	if o.CRLF {
 		e.eol = "\r\n"
-	}
-	for _, c := range []byte{e.delimiter, '"', '\r', '\n'} {
-		e.special[c] = true
 	}
 	if o.BOM {
 		e.buf = append(e.buf, "\uFEFF"...)
@@ -86,12 +82,8 @@ func (e *csvEncoder) needsQuotes(s []byte) bool {
 	if bytes.Equal(s, e.null) || len(s) == 0 && len(e.columns) == 1 {
 		return true
 	}
-	for _, c := range s {
-		if e.special[c] {
-			return true
-		}
-	}
-	return false
+	return bytes.IndexByte(s, e.delimiter) >= 0 || bytes.IndexByte(s, '"') >= 0 ||
+		bytes.IndexByte(s, '\n') >= 0 || bytes.IndexByte(s, '\r') >= 0
 }
 
 func (e *csvEncoder) appendQuoted(s []byte, apostrophe bool) {

@@ -155,7 +155,7 @@ func (w *writer) check(row [][]byte) error {
 		return fmt.Errorf("it has %d values: want one for each of the %d columns", len(row), len(w.columns))
 	}
 	for i, cell := range row {
-		if cell != nil && !w.columns[i].holds(cell) {
+		if cell != nil && !w.columns[i].Holds(cell) {
 			return newCellError(i, cell, w.columns[i].want())
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// holds reports whether a text is canonical for the column's type.
-func (c *Column) holds(b []byte) bool {
+// Holds reports whether a text is canonical for the column's type.
+func (c *Column) Holds(b []byte) bool {
 	switch c.Type {
 	case Text:
 		return utf8.Valid(b)

@@ -67,10 +67,10 @@ func TestColumn_Holds(t *testing.T) {
 		{Column{Type: Time + 1}, nil, []string{"", "1"}},
 	} {
 		for _, good := range c.good {
-			require.True(t, c.column.holds([]byte(good)), "type %d: %q", c.column.Type, good)
+			require.True(t, c.column.Holds([]byte(good)), "type %d: %q", c.column.Type, good)
 		}
 		for _, bad := range c.bad {
-			require.False(t, c.column.holds([]byte(bad)), "type %d: %q", c.column.Type, bad)
+			require.False(t, c.column.Holds([]byte(bad)), "type %d: %q", c.column.Type, bad)
 		}
 	}
 }
@@ -80,14 +80,14 @@ func TestColumn_HoldsNumbers(t *testing.T) {
 	t.Parallel()
 	integer, float, decimal := Column{Type: Integer}, Column{Type: Float}, Column{Type: Decimal, Scale: 30}
 	rapid.Check(t, func(t *rapid.T) {
-		require.True(t, integer.holds(strconv.AppendInt(nil, rapid.Int64().Draw(t, "int64"), 10)))
-		require.True(t, integer.holds(strconv.AppendUint(nil, rapid.Uint64().Draw(t, "uint64"), 10)))
+		require.True(t, integer.Holds(strconv.AppendInt(nil, rapid.Int64().Draw(t, "int64"), 10)))
+		require.True(t, integer.Holds(strconv.AppendUint(nil, rapid.Uint64().Draw(t, "uint64"), 10)))
 		f := rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "float64")
-		require.True(t, float.holds(strconv.AppendFloat(nil, f, 'g', -1, 64)))
+		require.True(t, float.Holds(strconv.AppendFloat(nil, f, 'g', -1, 64)))
 		text := rapid.StringMatching(`[-+]?[0-9]{0,3}\.?[0-9]{0,3}([eE][-+]?[0-9]{0,2})?`).Draw(t, "text")
-		require.Equal(t, json.Valid([]byte(text)), float.holds([]byte(text)), "%q", text)
+		require.Equal(t, json.Valid([]byte(text)), float.Holds([]byte(text)), "%q", text)
 		plain := !strings.ContainsAny(text, "eE")
-		require.Equal(t, json.Valid([]byte(text)) && plain, decimal.holds([]byte(text)), "%q", text)
+		require.Equal(t, json.Valid([]byte(text)) && plain, decimal.Holds([]byte(text)), "%q", text)
 	})
 }
 

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"math"
@@ -209,22 +210,25 @@ func appendDay(to, value []byte) ([]byte, error) {
 // appendTime takes a day or a time, with a T or a space between day and time, and without a zone or in UTC.
 func appendTime(to, value []byte) ([]byte, error) {
 	const day, second = len(time.DateOnly), len(time.DateTime)
+	begin := len(to)
 	if len(value) == day {
-		value = append(value[:day:day], " 00:00:00"...)
+		to = append(to, value...)
+		to = append(to, " 00:00:00"...)
+	} else {
+		text := bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("Z")), []byte("+00:00"))
+		if len(text) < second || text[day] != 'T' && text[day] != ' ' {
+			return nil, errType(value, "a time")
+		}
+		fraction := text[second:]
+		digits, pointed := bytes.CutPrefix(fraction, []byte("."))
+		if len(fraction) > 0 && (!pointed || len(digits) == 0 || len(digits) > 6 || !isDigits(digits)) {
+			return nil, errType(value, "at most six digits of a second, in UTC")
+		}
+		to = append(to, text...)
+		to[begin+day] = ' '
 	}
-	text := strings.TrimSuffix(strings.TrimSuffix(string(value), "Z"), "+00:00")
-	if len(text) < second || text[day] != 'T' && text[day] != ' ' {
+	if c := (format.Column{Type: format.Time}); !c.Holds(to[begin:]) {
 		return nil, errType(value, "a time")
 	}
-	fraction := text[second:]
-	digits, pointed := strings.CutPrefix(fraction, ".")
-	if fraction != "" && (!pointed || digits == "" || len(digits) > 6 || !isDigits([]byte(digits))) {
-		return nil, errType(value, "at most six digits of a second, in UTC")
-	}
-	at := text[:day] + " " + text[day+1:second]
-	if _, err := time.Parse(time.DateTime, at); err != nil {
-		return nil, errType(value, "a time")
-	}
-	to = append(to, at...)
-	return append(to, fraction...), nil
+	return to, nil
 }

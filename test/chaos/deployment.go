@@ -3,26 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/secret"
-	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
-	"adsync/test/services/local"
 )
 
 // deployment is a running adsync on a stack: its own tables, topics and keys, a world, and the processes.
@@ -43,10 +35,8 @@ type deployment struct {
 func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed int64, of scenario) (*deployment,
 	error) {
 	d := &deployment{stack: s, name: name, dir: dir, program: program}
-	for _, database := range []string{d.database("config"), d.database("data")} {
-		if _, err := s.DB.ExecContext(ctx, "CREATE DATABASE "+database+" CHARACTER SET utf8mb4"); err != nil {
-			return d, err
-		}
+	if err := s.CreateDatabases(ctx, name); err != nil {
+		return d, err
 	}
 	var err error
 	if d.world, err = stage.StartWorld(ctx, program, dir, s, seed, cmp.Or(of.speed, stage.UsualSpeed)); err != nil {
@@ -58,7 +48,7 @@ func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed
 	if err := d.prepare(ctx, of.settings); err != nil {
 		return d, err
 	}
-	if d.store, err = store.Open(ctx, d.databases(stage.Root, s.Tables.Addr()),
+	if d.store, err = store.Open(ctx, stage.Databases(name, stage.Root, s.Tables.Addr()),
 		slog.New(slog.DiscardHandler)); err != nil {
 		return d, err
 	}
@@ -68,87 +58,16 @@ func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed
 	return d, errors.Join(d.putLoad(ctx), d.world.SlowDown(ctx))
 }
 
-func (d *deployment) database(of string) string { return d.name + "_" + of }
-
-// databases returns the settings by which an account reaches the databases at an address.
-func (d *deployment) databases(account, address string) sqldb.Config {
-	at := func(of string) sqldb.Database {
-		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("%s@tcp(%s)/%s", account, address,
-			d.database(of))), MaxOpenConns: 16}
-	}
-	return sqldb.Config{Config: at("config"), Data: at("data")}
-}
+func (d *deployment) database(of string) string { return stage.Database(d.name, of) }
 
 // prepare creates tables, topics, the world's accounts, and the settings of each seat.
-func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) error {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key)
-	settings := map[string]any{
-		"secret": map[string]any{"keys": []any{map[string]any{"id": "k1", "key": base64.StdEncoding.EncodeToString(key)}}},
-		"broker": map[string]any{
-			"prefix": d.name, "partitions": 6, "replication": 1, "min_insync": 1,
-			// The shortest that Kafka allows: after it, the partitions of a killed consumer move.
-			"session_timeout": "6s", "drain_timeout": "2500ms", "commit_interval": "200ms", "write_timeout": "10s",
-		},
-		// A machine that runs all of this at the same time as other work is slower than a real one: a call is sent later,
-		// and a Redis that takes a second to answer is not down.
-		"redis":     map[string]any{"key_prefix": d.name, "read_timeout": "3s", "write_timeout": "3s"},
-		"ratelimit": map[string]any{"members": 3, "arrival_spread": "300ms", "redis_timeout": "2s"},
-		// A batch is smaller than a platform's number of accounts, so that a fan-out takes several steps.
-		"producer": map[string]any{"lease_ttl": "6s", "batch_size": 5},
-		"consumer": map[string]any{"drain_timeout": "2s", "backoff_cap": "3s"},
-	}
+func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) (err error) {
+	settings := stage.Settings(d.name)
 	if change != nil {
 		change(settings)
 	}
-	admin := filepath.Join(d.dir, "admin.yaml")
-	platforms, err := rig.Install(ctx, d.program, admin, d.world.Address, settings,
-		d.addresses(d.stack.Tables.Addr(), d.stack.Kafka.Addr(), d.stack.Redis.Addr()))
-	if err != nil {
-		return err
-	}
-	for _, seat := range d.stack.Seats {
-		port, err := d.stack.Ports.Take()
-		if err != nil {
-			return err
-		}
-		i := &stage.Instance{
-			Seat: seat, Program: d.program, Config: filepath.Join(d.dir, seat.Name+".yaml"), Api: "http://" +
-				local.Loopback(port),
-			Points: filepath.Join(d.dir, "points", seat.Name), Logs: d.dir,
-		}
-		if err := os.MkdirAll(i.Points, 0o755); err != nil {
-			return err
-		}
-		with := d.addresses(seat.MariaDB.Addr(), seat.Kafka.Addr(), seat.Redis.Addr())
-		with["api"] = map[string]any{"listen": local.Loopback(port)}
-		if err := rig.WriteSettings(i.Config, settings, platforms, with); err != nil {
-			return err
-		}
-		d.instances = append(d.instances, i)
-	}
-	return nil
-}
-
-// addresses returns the settings with the services' addresses.
-func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
-	databases := d.databases(d.stack.Account, mariadb)
-	at := func(database sqldb.Database) map[string]any {
-		return map[string]any{"driver": database.Driver, "writer": database.Writer.Reveal(),
-			"max_open_conns": database.MaxOpenConns}
-	}
-	redisAt, brokerAt := d.stack.RedisAt, d.stack.BrokerAt
-	if redisAt == nil {
-		redisAt = map[string]any{"addrs": []string{cache}}
-	}
-	if brokerAt == nil {
-		brokerAt = map[string]any{"brokers": []string{kafka}}
-	}
-	return map[string]any{
-		"store":  map[string]any{"config": at(databases.Config), "data": at(databases.Data)},
-		"broker": brokerAt,
-		"redis":  redisAt,
-	}
+	d.instances, err = d.stack.Install(ctx, d.program, d.dir, d.name, d.world.Address, settings, nil)
+	return err
 }
 
 func (d *deployment) readAccounts(ctx context.Context) error {
@@ -204,11 +123,7 @@ func (d *deployment) close(ctx context.Context) error {
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}
-	for _, database := range []string{d.database("config"), d.database("data")} {
-		_, err := d.stack.DB.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database)
-		errs = append(errs, err)
-	}
-	return errors.Join(append(errs, d.stack.Kafka.DeleteTopics(ctx, d.name))...)
+	return errors.Join(append(errs, d.stack.Forget(ctx, d.name))...)
 }
 
 // of returns the instances of a role.

@@ -22,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log" //nolint:depguard // It is what the FTPS server of package publishing logs with.
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -44,6 +45,7 @@ func main() {
 		// Servers that do not answer are expected here, so that go-redis logs nothing.
 		_ = mysql.SetLogger(&mysql.NopLogger{})
 		redis.SetLogger(silent{})
+		log.SetOutput(io.Discard) // That server logs each missing file.
 		passed, err := run(ctx, o, os.Stdout, os.Stderr)
 		return rig.Code(passed), err
 	})

@@ -10,29 +10,28 @@ import (
 )
 
 // writeDown writes the verdict and its problems to the history's folder.
-func (t *trial) writeDown(v judge.Verdict) error {
+func writeDown(dir string, v judge.Verdict, log func(format string, args ...any)) error {
 	for n, p := range v.Problems {
 		if n == problemsShown {
-			t.log("and %d more", len(v.Problems)-n)
+			log("and %d more", len(v.Problems)-n)
 			break
 		}
-		t.log("%s: %s", p.Kind, p.Text)
+		log("%s: %s", p.Kind, p.Text)
 	}
-	for _, text := range t.unproved {
-		t.log("void: %s", text)
-	}
-	t.log("verdict %s", v.Verdict)
-	return errors.Join(t.writeJSON("verdict.json", v), t.writeJSON("problems.json", v.Problems))
+	log("verdict %s", v.Verdict)
+	return errors.Join(writeJSON(dir, "verdict.json", v), writeJSON(dir, "problems.json", v.Problems))
 }
 
 // problemsShown is how many problems are printed; all are in problems.json.
 const problemsShown = 12
 
 // writeJSON writes a value to a file of the scenario's folder.
-func (t *trial) writeJSON(name string, value any) error {
+func (t *trial) writeJSON(name string, value any) error { return writeJSON(t.dir, name, value) }
+
+func writeJSON(dir, name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(t.dir, name), append(text, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/chaos/publishing"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
@@ -44,7 +45,18 @@ type scenario struct {
 	steps func(context.Context, *trial) error
 	// check judges what is special to this scenario, after everything has ended.
 	check func(context.Context, *trial) error
+	// publishing is set for a scenario of report files, which has a deployment and a judge of its own.
+	publishing *publishing.Scenario
 }
+
+// publishingScenarios are those of report files.
+var publishingScenarios = func() (all []scenario) {
+	for i := range publishing.All {
+		s := &publishing.All[i]
+		all = append(all, scenario{name: s.Name, doc: s.Doc, long: s.Long, extra: s.Extra, publishing: s})
+	}
+	return all
+}()
 
 // stallDefault is the longest stall of a scenario that sets no other: a takeover takes 15 s, and a rebalance after a
 // kill as long as the session.
@@ -56,13 +68,13 @@ var groups = [][]scenario{
 	slices.Concat(redisScenarios, redisNodesScenarios),
 	slices.Concat(mariadbScenarios, mariadbPairScenarios),
 	slices.Concat(platformScenarios, filesScenarios), peopleScenarios,
-	slices.Concat(wholeScenarios, pairScenarios),
+	slices.Concat(wholeScenarios, pairScenarios), publishingScenarios,
 }
 
 // scenarios returns all scenarios.
 var scenarios = slices.Concat(groups...)
 
-// perGroup is how many scenarios of each group a selection has. A selection takes some 12 minutes.
+// perGroup is how many scenarios of each group a selection has. A selection takes some 14 minutes.
 const perGroup = 2
 
 // choose returns a selection of every group, by a seed.

@@ -18,6 +18,7 @@ import (
 	"adsync/base/task"
 	"adsync/standalone/verify"
 	"adsync/test/chaos/judge"
+	"adsync/test/chaos/publishing"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
@@ -72,6 +73,18 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 	if err := awaitDay(ctx, r.stack, trialTime/2+s.extra, log); err != nil {
 		return judge.Verdict{}, err
 	}
+	if s.publishing != nil {
+		v, err := s.publishing.Run(ctx, publishing.Trial{Stack: r.stack, Program: r.program, Dir: dir, Seed: seed,
+			Patience: r.patience, Log: log})
+		v.Scenario, v.Seed = s.name, seed
+		return v, errors.Join(err, writeDown(dir, v, log))
+	}
+	return r.try(ctx, s, seed, dir, log)
+}
+
+// try runs a scenario on a deployment of its own, with its histories in dir.
+func (r *runner) try(ctx context.Context, s scenario, seed int64, dir string, log func(string, ...any)) (judge.Verdict,
+	error) {
 	name := fmt.Sprintf("chaos_%d_%d", time.Now().UnixMilli(), seed)
 	d, err := deploy(ctx, r.stack, r.program, dir, name, seed, s)
 	defer func() {
@@ -93,7 +106,10 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 	if err != nil {
 		return v, err
 	}
-	return v, t.writeDown(v)
+	for _, text := range t.unproved {
+		log("void: %s", text)
+	}
+	return v, writeDown(dir, v, log)
 }
 
 // awaitDay waits until the accounts' day does not end within the scenario: the deployment uses the database's time,

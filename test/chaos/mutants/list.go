@@ -1,6 +1,10 @@
 package mutants
 
-import "adsync/test/patch"
+import (
+	"slices"
+
+	"adsync/test/patch"
+)
 
 // withoutSweep removes the sweep. The sweep repairs the damage that some other mechanisms prevent, and so hides their
 // loss: the mutants of those also lack the sweep, and the sweep has its own mutant.
@@ -11,7 +15,7 @@ var withoutSweep = patch.Edit{
 }
 
 // All are the mutants.
-var All = []Mutant{
+var All = slices.Concat(ofFiles, []Mutant{
 	{
 		Name: "commit-ahead", Breaks: "the last offset is committed instead of the watermark",
 		Edits: []patch.Edit{{
@@ -290,4 +294,4 @@ var All = []Mutant{
 		}},
 		Scenarios: []string{"consumer-killed", "rebalance-storm"},
 	},
-}
+})
