@@ -1,56 +1,93 @@
 package publish
 
 import (
-	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestBehind_WritesAllBytesInTheirOrder(t *testing.T) {
+func TestBehind_UsesAllRowsInTheirOrder(t *testing.T) {
 	t.Parallel()
-	for size := range 40 {
-		var got, want bytes.Buffer
-		b := writeBehind(&got, 7)
-		for n := range size {
-			p := bytes.Repeat([]byte{'a' + byte(n)}, n)
-			written, err := b.Write(p)
-			require.NoError(t, err)
-			require.Equal(t, n, written)
-			want.Write(p)
+	rows := [][][]byte{{}, {nil}, {{}}, {nil, nil}, {{}, nil, {}}, {[]byte("a"), nil, []byte("bc")}, {nil, []byte("d")},
+		{[]byte(strings.Repeat("long", 9))}, {{}, {}}}
+	for size := range 12 {
+		var got [][][]byte
+		b := useBehind(func(row [][]byte) error {
+			kept := [][]byte{}
+			for _, cell := range row {
+				if cell != nil {
+					cell = append([]byte{}, cell...)
+				}
+				kept = append(kept, cell)
+			}
+			got = append(got, kept)
+			return nil
+		}, size)
+		var want [][][]byte
+		for range 20 {
+			for _, row := range rows {
+				own := [][]byte{}
+				for _, cell := range row {
+					if cell != nil {
+						cell = append([]byte{}, cell...)
+					}
+					own = append(own, cell)
+				}
+				require.NoError(t, b.add(own))
+				for _, cell := range own { // The caller reads the next row into it.
+					clear(cell)
+				}
+			}
+			want = append(want, rows...)
 		}
-		require.Equal(t, int64(want.Len()), b.total)
-		require.NoError(t, b.Close())
-		require.Equal(t, want.String(), got.String())
+		require.NoError(t, b.close())
+		require.Equal(t, want, got, "batches of %d", size)
 	}
 }
 
-// broken accepts some bytes.
-type broken struct{ left int }
-
-var errBroken = errors.New("broken")
-
-func (w *broken) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return 0, errBroken
-	}
-	return len(p), nil
-}
-
-func TestBehind_ReturnsTheErrorOfTheWriterBelow(t *testing.T) {
+func TestBehind_ReturnsTheFirstError(t *testing.T) {
 	t.Parallel()
-	late := writeBehind(&broken{left: 3}, 10)
-	_, err := late.Write([]byte("12345"))
-	require.NoError(t, err, "nothing was written yet")
-	require.ErrorIs(t, late.Close(), errBroken)
+	broken := errors.New("broken")
+	calls := 0
+	use := func([][]byte) error {
+		if calls++; calls == 3 {
+			return broken
+		}
+		return nil
+	}
+	row := [][]byte{[]byte("four")}
+	late := useBehind(use, 1000)
+	for range 5 {
+		require.NoError(t, late.add(row), "nothing was used yet")
+	}
+	require.ErrorIs(t, late.close(), broken)
+	require.Equal(t, 3, calls, "no row was used after the error")
 
-	early := writeBehind(&broken{left: 25}, 10)
-	n, err := early.Write(make([]byte, 100))
-	require.ErrorIs(t, err, errBroken)
-	require.Equal(t, 40, n, "the third buffer failed, and the fourth was full when that was noticed")
-	n, err = early.Write(make([]byte, 100))
-	require.ErrorIs(t, err, errBroken)
-	require.Less(t, n, 100)
-	require.ErrorIs(t, early.Close(), errBroken)
+	calls = 0
+	early := useBehind(use, 1)
+	var err error
+	for n := 0; err == nil; n++ {
+		require.Less(t, n, 3+batches, "it is returned some batches later")
+		err = early.add(row)
+	}
+	require.ErrorIs(t, err, broken)
+	require.ErrorIs(t, early.add(row), broken)
+	require.ErrorIs(t, early.close(), broken)
+	require.Equal(t, 3, calls)
+}
+
+// A panic must not end the process: it is one of the subtask.
+func TestBehind_PanicsWhereTheRowsAreAdded(t *testing.T) {
+	t.Parallel()
+	b := useBehind(func([][]byte) error { panic("slipped") }, 1000)
+	require.NoError(t, b.add([][]byte{{}}))
+	defer func() {
+		text, _ := recover().(string)
+		require.Contains(t, text, "slipped")
+		require.Contains(t, text, "behind_test.go")
+	}()
+	_ = b.close()
+	require.Fail(t, "it has not panicked")
 }

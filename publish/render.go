@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"database/sql"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"adsync/base/sqldb"
 	"adsync/base/store/publishing"
 	"adsync/media"
 	"adsync/publish/format"
@@ -117,12 +119,7 @@ func (d *delivery) whole(ctx context.Context, needs *need, tx *sql.Tx) error {
 
 // write writes the rows of the query, or of the source's files.
 func (d *delivery) write(ctx context.Context, part *partFile) (rows int64, columns int, err error) {
-	buffer := writeBehind(part, renderBuffer)
-	defer func() {
-		if failed := buffer.Close(); err == nil {
-			err = failed
-		}
-	}()
+	buffer := bufio.NewWriterSize(part, renderBuffer)
 	var out format.Writer
 	begin := func(all []format.Column) (err error) {
 		columns = len(all)
@@ -130,21 +127,22 @@ func (d *delivery) write(ctx context.Context, part *partFile) (rows int64, colum
 		return err
 	}
 	most := cmp.Or(d.s.RowsMax, RowsMaxDefault)
-	add := func(row [][]byte) error {
+	encoding := useBehind(func(row [][]byte) error {
 		switch {
-		case d.outgrows(buffer.total):
+		case d.outgrows(part):
 			return errOutgrown
 		case rows == most:
 			return query.ErrTooManyRows
 		}
 		rows++
 		return out.Write(row)
-	}
+	}, batchSize)
 	if d.s.files != nil {
-		err = d.writeFiles(ctx, begin, add)
+		err = d.writeFiles(ctx, begin, encoding.add)
 	} else {
-		err = d.writeQuery(ctx, most, begin, add)
+		err = d.writeQuery(ctx, most, begin, encoding.add)
 	}
+	err = sqldb.FirstError(err, encoding.close())
 	switch {
 	case errors.Is(err, query.ErrTooManyRows):
 		return 0, 0, &media.Error{Class: media.Invalid, Message: fmt.Sprintf(
@@ -156,11 +154,11 @@ func (d *delivery) write(ctx context.Context, part *partFile) (rows int64, colum
 	case err != nil:
 		return 0, 0, fmt.Errorf("write the rows of the query: %w", err)
 	}
-	return rows, columns, out.Close()
+	return rows, columns, errors.Join(out.Close(), buffer.Flush())
 }
 
-// outgrows reports whether a part file of a size is too large for the lane on which it is made. The subscription may
-// have chosen the lane.
-func (d *delivery) outgrows(size int64) bool {
-	return d.s.Lane == "" && d.p.Lane == Lane && size > d.LargeBytes
+// outgrows reports whether a part file is too large for the lane on which it is made. The subscription may have chosen
+// the lane.
+func (d *delivery) outgrows(part *partFile) bool {
+	return d.s.Lane == "" && d.p.Lane == Lane && part.size > d.LargeBytes
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,9 +146,13 @@ func read(ctx context.Context, rows *sql.Rows, o RunOptions, columns func([]form
 		return err
 	}
 	raw, texts := make([]sql.RawBytes, len(types)), make([][]byte, len(types))
+	numbers := make([]any, len(types)) // in place of raw: MySQL's driver returns whole numbers, and not their digits
 	buffers, into := make([][]byte, len(types)), pointers(raw)
 	for i := range buffers {
 		buffers[i] = []byte{} // An empty text is not nil.
+		if header[i].Type == format.Integer && o.Dialect != sqldb.SQLiteDialect {
+			into[i] = &numbers[i]
+		}
 	}
 	for n := 1; more; n++ {
 		if o.MaxRows > 0 && n > o.MaxRows {
@@ -157,6 +162,18 @@ func read(ctx context.Context, rows *sql.Rows, o RunOptions, columns func([]form
 			return fmt.Errorf("read row %d: %w", n, err)
 		}
 		for i, value := range raw {
+			switch number := numbers[i].(type) {
+			case int64:
+				texts[i] = strconv.AppendInt(buffers[i][:0], number, 10)
+				buffers[i] = texts[i]
+				continue
+			case uint64:
+				texts[i] = strconv.AppendUint(buffers[i][:0], number, 10)
+				buffers[i] = texts[i]
+				continue
+			case []byte:
+				value = number
+			}
 			if texts[i] = nil; value == nil {
 				continue
 			}
