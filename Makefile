@@ -155,9 +155,9 @@ test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
 .PHONY: test-race
 # SQLite under the detector takes ten to thirty times as long. The whole flow, whose parts have their own tests, and the
 # packages of SQL, which the tests of producers and consumers use, would take a quarter of an hour. The simulation of
-# limits has one goroutine, test/deploy runs processes, and test/house reads files. The other targets check properties
-# fully; here a few of their cases show how goroutines meet.
-WITHOUT_RACE := quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep
+# limits has one goroutine, cmd/adsync puts parts together, test/deploy runs processes, and test/house reads files. The
+# other targets check properties fully; here a few of their cases show how goroutines meet.
+WITHOUT_RACE := cmd/adsync|quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep
 WITHOUT_RACE := $(WITHOUT_RACE)|test/deploy|test/house|test/e2e|test/platforms|simulated
 test-race: $(GOTESTSUM) ## Run the tests of the parts with the race detector; needs a C compiler too.
 	GOGC=400 RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/($(WITHOUT_RACE))$$')
