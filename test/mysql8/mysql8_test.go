@@ -72,8 +72,16 @@ var skipped = []struct{ test, because string }{
 	{"TestExpireLogDay_NeedsMoreThanOneTransaction", "too many rows"},
 	{"TestFill_EndsWithWholeCoverage",
 		"a hundred coverages, each read several times, take half of the time limit"},
+	{"TestCopyTable_.*", noKeys},
+	{"TestPlanCopy_.*", noKeys},
+	{"TestTableCopies_AreRowsWithARecord", noKeys},
+	{"TestCopy_HasAPartForEachEnabledCopyAndRunsEachAlone", noKeys},
+	{"TestCopy_ACheckNamesWhatIsWrong", noKeys},
 	{"TestRebuildSummary_HasTheSumsOfMetricValues", "too many rows: a UNION of 500 is planned for minutes"},
 }
+
+// noKeys is why copies of tables are not tested: they need the keys of their targets.
+const noKeys = "its information_schema.statistics has no keys"
 
 // TestStatements runs the tests of the packages that write statements. It leaves out the producer and the consumer,
 // which have no statements of their own, and make more of them, with longer lists, than this server plans in time. It
