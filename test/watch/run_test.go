@@ -33,6 +33,7 @@ var afterEvents = regexp.MustCompile(`^adsync_(` + strings.Join([]string{
 	`account_(parked|returned|woken|probe_calls)_total`,
 	`token_refreshes_total`,
 	`producer_(due_found_total|due_subtasks|oldest_run_seconds)`,
+	`files_webhook_calls_total`,
 }, "|") + `)$`)
 
 // TestWatching_BoardsTellTheTruth starts the program, lets a real Prometheus scrape it, and runs the queries of boards
