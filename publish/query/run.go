@@ -164,23 +164,22 @@ func read(ctx context.Context, rows *sql.Rows, o RunOptions, columns func([]form
 		for i, value := range raw {
 			switch number := numbers[i].(type) {
 			case int64:
-				texts[i] = strconv.AppendInt(buffers[i][:0], number, 10)
-				buffers[i] = texts[i]
-				continue
+				buffers[i] = strconv.AppendInt(buffers[i][:0], number, 10)
 			case uint64:
-				texts[i] = strconv.AppendUint(buffers[i][:0], number, 10)
-				buffers[i] = texts[i]
-				continue
+				buffers[i] = strconv.AppendUint(buffers[i][:0], number, 10)
 			case []byte:
-				value = number
+				buffers[i], err = canonical(buffers[i][:0], number, header[i])
+			default:
+				if value == nil {
+					texts[i] = nil
+					continue
+				}
+				buffers[i], err = canonical(buffers[i][:0], value, header[i])
 			}
-			if texts[i] = nil; value == nil {
-				continue
-			}
-			if texts[i], err = canonical(buffers[i][:0], value, header[i]); err != nil {
+			if err != nil {
 				return fmt.Errorf("row %d, column %s: %w", n, header[i].Name, err)
 			}
-			buffers[i] = texts[i]
+			texts[i] = buffers[i]
 		}
 		if err := row(texts); err != nil {
 			return err
