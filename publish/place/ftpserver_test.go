@@ -1,16 +1,10 @@
 package place_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"maps"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,26 +12,23 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"goftp.io/server/v2"
 	ftpfile "goftp.io/server/v2/driver/file"
 
 	"adsync/publish/place"
+	"adsync/test/services/local"
 )
 
 // newCertificate returns a certificate for 127.0.0.1, and its PEM form for the client.
 func newCertificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, ca, err := local.NewCertificate()
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := tls.X509KeyPair([]byte(ca), []byte(key))
 	require.NoError(t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
-		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return certificate, ca
 }
 
 // newFTPRig starts an FTP or FTPS server on a directory. An FTP server does not know some commands.

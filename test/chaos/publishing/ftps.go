@@ -2,15 +2,9 @@ package publishing
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,27 +16,15 @@ import (
 	"adsync/test/services/local"
 )
 
-// newCertificate returns a certificate for 127.0.0.1, and its PEM form for the client.
-func newCertificate() (tls.Certificate, string, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, "", err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, "", err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
-		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), nil
-}
-
 // serveFTPS starts an FTP server with explicit TLS on a directory, and returns its address and its certificate. Clients
 // reach its data connections without the proxy.
 func serveFTPS(ctx context.Context, dir string, f *faults, ports *local.Ports) (address, ca string, stop func(),
 	err error) {
-	certificate, ca, err := newCertificate()
+	key, ca, err := local.NewCertificate()
+	if err != nil {
+		return "", "", nil, err
+	}
+	certificate, err := tls.X509KeyPair([]byte(ca), []byte(key))
 	if err != nil {
 		return "", "", nil, err
 	}

@@ -180,7 +180,7 @@ func (s *FTPS) prepare(_ context.Context, dir string, ports *Ports) error {
 	if err != nil {
 		return err
 	}
-	key, certificate, err := newCertificate()
+	key, certificate, err := NewCertificate()
 	if err != nil {
 		return err
 	}
@@ -222,8 +222,8 @@ func (s *FTPS) Setting() string { return s.setting("ADSYNC_TEST_FTPS") }
 // Ready implements Kind.
 func (s *FTPS) Ready(ctx context.Context) error { return s.greeted(ctx, "220 ") }
 
-// newCertificate returns a private key and a certificate of it for 127.0.0.1, both in PEM form.
-func newCertificate() (key, certificate string, err error) {
+// NewCertificate returns a private key and a certificate of it for 127.0.0.1, both in PEM form.
+func NewCertificate() (key, certificate string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", "", err

@@ -41,7 +41,7 @@ func (s *S3) prepare(_ context.Context, dir string, ports *Ports) error {
 	if _, err := s.FileLogin.prepare(dir, ports); err != nil {
 		return err
 	}
-	key, certificate, err := newCertificate()
+	key, certificate, err := NewCertificate()
 	if err != nil {
 		return err
 	}
