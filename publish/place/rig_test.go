@@ -233,19 +233,20 @@ func (f *faults) rename(from, to string) error {
 	return nil
 }
 
-// stored returns what a file has after the server received it.
+// stored is called by a server when it has written an uploaded file.
 func (f *faults) stored(file string) error {
+	var err error
+	if f.loses.Load() {
+		var info fs.FileInfo
+		if info, err = os.Stat(file); err == nil {
+			err = os.Truncate(file, info.Size()/2)
+		}
+	}
+	// Last: the client looks at the file as soon as the connection is cut.
 	if f.cutsStored.Swap(false) {
 		f.proxy.cut()
 	}
-	if !f.loses.Load() {
-		return nil
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	return os.Truncate(file, info.Size()/2)
+	return err
 }
 
 // received is called by a server for the bytes of an upload before they are stored.
