@@ -97,7 +97,7 @@ func of(db *sqldb.Databases) *Store {
 		StopOrders:     ledger.StopOrders{Databases: db},
 		Witness:        ledger.Witness{Databases: db},
 		DeadSubtasks:   dead.DeadSubtasks{Databases: db},
-		Results:        results.Results{Databases: db.Pulls()},
+		Results:        results.Of(db.Pulls()),
 		MissingDays:    results.MissingDays{Databases: db},
 		Reconciliation: results.Reconciliation{Databases: db},
 		Healing:        results.Healing{Databases: db},

@@ -114,8 +114,8 @@ var all = []defence{
 		name: "hours-of-a-new-day", without: "the last hours alone are pulled of a day that was never pulled whole",
 		edits: []patch.Edit{{
 			File:    "base/store/results/fence.go",
-			Find:    "	if known.Whole == 0 {\n",
-			Replace: "	if known.Whole < 0 {\n",
+			Find:    "	if k.Whole == 0 {\n",
+			Replace: "	if k.Whole < 0 {\n",
 		}},
 	},
 	{
@@ -196,7 +196,7 @@ var all = []defence{
 		edits: []patch.Edit{{
 			File:    "base/store/results/report.go",
 			Find:    "		if o.changed {\n",
-			Replace: "		if o.changed && w.Version < 0 {\n",
+			Replace: "		if o.changed && p.Version < 0 {\n",
 		}},
 	},
 	{

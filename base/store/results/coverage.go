@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -39,6 +40,7 @@ type Coverage struct {
 	Report          string        `gorm:"column:report"`
 	Level           string        `gorm:"column:level"`
 	Day             day.Day       `gorm:"column:day"`
+	Media           string        `gorm:"column:media"`
 	ClaimedVersion  int64         `gorm:"column:claimed_version"`
 	ClaimedBy       string        `gorm:"column:claimed_by"`
 	CompleteVersion int64         `gorm:"column:complete_version"`
@@ -82,46 +84,58 @@ type dayOutcome struct {
 	believed              *int64
 }
 
-func writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error {
-	for _, o := range days {
-		sets := "claimed_version = ?, claimed_by = ?, pulled_at = ?, row_count = ?"
-		args := []any{c.Version, c.PullID, sqldb.At(now), o.rows}
+// coverageTable is the shape of Coverage.values.
+var coverageTable = sqldb.Table{
+	Name: "coverage", Key: []string{"account_id", "report", "level", "day"},
+	Columns: []string{"media", "claimed_version", "claimed_by", "complete_version", "pulled_at", "run_id", "row_count",
+		"high_water", "dirty", "state", "note", "answer_cost", "answer_run", "believed_cost", "unusable"},
+}
+
+func (c *Coverage) values() []any {
+	return []any{c.AccountID, c.Report, c.Level, c.Day, c.Media, c.ClaimedVersion, c.ClaimedBy, c.CompleteVersion,
+		c.PulledAt, c.RunID, c.RowCount, c.HighWater, c.Dirty, c.State, c.Note, c.AnswerCost, c.AnswerRun, c.BelievedCost,
+		c.Unusable}
+}
+
+// covered returns the days of a pull's scope after its outcomes, from what their locked rows had before.
+func (c Claim) covered(now time.Time, before []Coverage, days []dayOutcome) []Coverage {
+	after := slices.Clone(before)
+	for i, o := range days {
+		d := &after[i]
+		d.ClaimedVersion, d.ClaimedBy, d.PulledAt, d.RowCount = c.Version, c.PullID, sqldb.At(now), o.rows
 		if !o.hours {
 			// The run is that of the last pull of the whole day: a day is settled by a run that was made after it had settled.
-			sets += ", run_id = ?, state = ?, note = ?"
-			args = append(args, c.RunID, o.state, sqldb.Cut(o.note, NoteMax))
-		} else if o.opens {
-			sets += ", state = ?, note = ?"
-			args = append(args, o.state, sqldb.Cut(o.note, NoteMax))
+			d.RunID = c.RunID
+		}
+		if !o.hours || o.opens {
+			d.State, d.Note = o.state, sqldb.Cut(o.note, NoteMax)
 		}
 		if o.recount {
-			sets += ", unusable = ?"
-			args = append(args, o.unusableNow)
+			d.Unusable = o.unusableNow
 		}
 		if o.whole {
-			sets += ", complete_version = ?"
-			args = append(args, c.Version)
+			d.CompleteVersion = c.Version
 		}
 		if o.answered {
-			sets += ", answer_cost = ?, answer_run = ?, believed_cost = ?"
-			args = append(args, o.answerCost, o.answerRun, o.believed)
+			d.AnswerCost, d.AnswerRun, d.BelievedCost = &o.answerCost, o.answerRun, o.believed
 		}
 		if o.highWater > 0 || o.lowers {
-			sets += ", high_water = ?"
-			args = append(args, o.highWater)
+			d.HighWater = o.highWater
 		}
 		if o.dirty {
-			sets += ", dirty = ?"
-			args = append(args, c.Version)
-		}
-		args = append(args, c.AccountID, c.Report, c.Level, o.day)
-		err := tx.Exec("UPDATE coverage SET "+sets+" WHERE account_id = ? AND report = ? AND level = ? AND day = ?",
-			args...).Error
-		if err != nil {
-			return fmt.Errorf("write coverage: %w", err)
+			d.Dirty = &c.Version
 		}
 	}
-	return nil
+	return after
+}
+
+// writeCoverage writes rows that the transaction has locked.
+func writeCoverage(d *sqldb.DB, tx *gorm.DB, days []Coverage) error {
+	rows := make([][]any, len(days))
+	for i := range days {
+		rows[i] = days[i].values()
+	}
+	return d.Upsert(tx, coverageTable, rows)
 }
 
 // ReadCoverage returns the coverage of an account's days from from to to, both included, by report, level and day.

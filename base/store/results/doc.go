@@ -2,8 +2,9 @@
 // report_daily and report_hourly, report_tombstone, fund_daily and account_balance, object_name, config_change,
 // creative_asset, unusable_value, file_pull. It also keeps what checks of them find: hole and reconciliation.
 //
-// Transactions. A pull's write is one transaction. It first locks the scope's coverage rows, in the order of days
-// (the fence), then reads and changes raw and public rows by key, then coverage, and marks wide_day last.
+// Transactions. A pull's write is one transaction. It first locks the scope's coverage rows, in the order of their keys
+// (the fence), then reads and changes raw and public rows by key, then coverage, and wide_day. Reports that end at the
+// same time share a transaction with the same steps.
 //
 // Promises. A pull that claimed a day earlier changes nothing of it once a later pull has claimed it. Rows that did
 // not change are left alone. Rows are deleted only after a whole pull whose answer is believed, and by primary key;
@@ -13,8 +14,14 @@ package results
 
 import "adsync/base/sqldb"
 
-// Results writes the results of pulls, under the fence of coverage.
-type Results struct{ *sqldb.Databases }
+// Results writes the results of pulls, under the fence of coverage. Make it with Of.
+type Results struct {
+	*sqldb.Databases
+	together *together
+}
+
+// Of returns the Results of two databases. Only pulls of the same one share transactions.
+func Of(db *sqldb.Databases) Results { return Results{Databases: db, together: &together{}} }
 
 // MissingDays finds the days that coverage lacks.
 type MissingDays struct{ *sqldb.Databases }

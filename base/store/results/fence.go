@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -49,24 +50,81 @@ func IsFenced(err error) (*FencedError, bool) { return errors.AsType[*FencedErro
 func (s Results) BeginPull(
 	ctx context.Context, scope Scope, pullID string, runID int64,
 ) (claim Claim, highWater int64, err error) {
-	var now sqldb.Time
-	var known struct{ Claimed, HighWater, Whole, Rows int64 }
-	err = s.Data.Writer(ctx).Raw("SELECT "+s.Data.Dialect().Now()+
-		", COALESCE(MAX(claimed_version), 0), COALESCE(MAX(high_water), 0),"+
-		" COUNT(CASE WHEN complete_version > 0 THEN 1 END), COUNT(*) FROM coverage"+
-		" WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
-		scope.AccountID, scope.Report, scope.Level, scope.Days).Row().Scan(&now, &known.Claimed, &known.HighWater,
-		&known.Whole, &known.Rows)
-	if err != nil {
-		return Claim{}, 0, fmt.Errorf("begin a pull of %s of account %d: %w", scope.Report, scope.AccountID, err)
+	v := &gathered[knownScope]{ctx: ctx, of: scope}
+	s.together.begins.add(v, func(values []*gathered[knownScope]) {
+		s.readKnown(context.WithoutCancel(ctx), values)
+	})
+	if v.alone {
+		v.value, v.err = s.readKnownOf(ctx, scope)
 	}
-	read := clock.Mark()
-	if known.Whole == 0 {
+	if v.err != nil {
+		return Claim{}, 0, fmt.Errorf("begin a pull of %s of account %d: %w", scope.Report, scope.AccountID, v.err)
+	}
+	k := v.value
+	if k.Whole == 0 {
 		scope.FromHour = 0
 	}
-	version := max(now.UnixMicro(), known.Claimed+1)
-	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID, read: read,
-		known: known.Rows == int64(len(scope.Days))}, known.HighWater, nil
+	version := max(k.ReadAt.UnixMicro(), k.Claimed+1)
+	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID, read: k.read,
+		known: k.Days == int64(len(scope.Days))}, k.HighWater, nil
+}
+
+// knownScope is what coverage knows of a scope before a pull.
+type knownScope struct {
+	AccountID     int64
+	Report, Level string
+	ReadAt        sqldb.Time // the database's time
+	Claimed       int64      // the highest version of a claim; 0 if there is none
+	HighWater     int64
+	Whole         int64     // days that were pulled whole
+	Days          int64     // days that have a row
+	read          time.Time // when ReadAt was read, by the process's clock
+}
+
+const knownColumns = " AS read_at, COALESCE(MAX(claimed_version), 0) AS claimed," +
+	" COALESCE(MAX(high_water), 0) AS high_water, COUNT(CASE WHEN complete_version > 0 THEN 1 END) AS whole," +
+	" COUNT(*) AS days FROM coverage WHERE "
+
+// readKnownOf reads one scope.
+func (s Results) readKnownOf(ctx context.Context, scope Scope) (k knownScope, err error) {
+	err = s.Data.Writer(ctx).Raw("SELECT "+s.Data.Dialect().Now()+knownColumns+onScopes(1),
+		scope.AccountID, scope.Report, scope.Level, scope.Days).Scan(&k).Error
+	k.read = clock.Mark()
+	return k, err
+}
+
+// readKnown reads scopes in one statement.
+func (s Results) readKnown(ctx context.Context, values []*gathered[knownScope]) {
+	if len(values) == 1 {
+		v := values[0]
+		v.value, v.err = s.readKnownOf(v.ctx, v.of) //nolint:contextcheck // It is that of the pull.
+		return
+	}
+	args, of := make([]any, 0, 4*len(values)), make(map[scopeKey]*gathered[knownScope], len(values))
+	for _, v := range values {
+		args, of[v.of.key()] = append(args, v.of.AccountID, v.of.Report, v.of.Level, v.of.Days), v
+	}
+	ctx, cancel := context.WithTimeout(ctx, togetherTimeout)
+	defer cancel()
+	now := s.Data.Dialect().Now()
+	var found []knownScope
+	// The last row is there for the time: scopes that were never pulled have no row.
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, "+now+knownColumns+onScopes(len(values))+
+		" GROUP BY account_id, report, level UNION ALL SELECT 0, '', '', "+now+", 0, 0, 0, 0", args...).Scan(&found).Error
+	read := clock.Mark()
+	for _, v := range values {
+		v.alone = err != nil // Which of them is to blame is not known.
+		v.value = knownScope{read: read}
+		if len(found) > 0 {
+			v.value.ReadAt = found[len(found)-1].ReadAt
+		}
+	}
+	for _, f := range found {
+		if v := of[scopeKey{f.AccountID, f.Report, f.Level}]; v != nil {
+			f.read = read
+			v.value = f
+		}
+	}
 }
 
 // lockedScope is a scope whose coverage rows the transaction has locked.
@@ -78,27 +136,36 @@ type lockedScope struct {
 	fencedOwn      bool       // all of the newer pulls are of this pull's run
 }
 
-// readScope reads the scope's coverage rows and locks them for the transaction. Missing rows are inserted, first
-// unless known: two transactions that look for the same missing row would wait for each other. now is the database's
-// time of the read.
+// readScope is readScopes of one scope. Missing rows are inserted, first unless known: two transactions that look for
+// the same missing row would wait for each other.
 func readScope(d *sqldb.DB, tx *gorm.DB, c Scope, known bool) (rows []Coverage, now time.Time, err error) {
 	if !known {
-		if err := makeScope(d, tx, c); err != nil {
+		if err := makeScopes(d, tx, []Scope{c}); err != nil {
 			return nil, time.Time{}, err
 		}
+	}
+	rows, now, err = readScopes(d, tx, []Scope{c})
+	if err == nil && known && len(rows) < len(c.Days) {
+		return readScope(d, tx, c, false)
+	}
+	return rows, now, err
+}
+
+// readScopes reads the scopes' coverage rows, in the order of their keys, and locks them for the transaction. now is
+// the database's time of the read.
+func readScopes(d *sqldb.DB, tx *gorm.DB, scopes []Scope) (rows []Coverage, now time.Time, err error) {
+	args := make([]any, 0, 4*len(scopes))
+	for _, c := range scopes {
+		args = append(args, c.AccountID, c.Report, c.Level, c.Days)
 	}
 	var found []struct {
 		Coverage
 		ReadAt sqldb.Time `gorm:"column:read_at"`
 	}
-	err = tx.Raw("SELECT coverage.*, "+d.Dialect().Now()+
-		" AS read_at FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+
-		d.Dialect().ForUpdate(), c.AccountID, c.Report, c.Level, c.Days).Scan(&found).Error
+	err = tx.Raw("SELECT coverage.*, "+d.Dialect().Now()+" AS read_at FROM coverage WHERE "+
+		onScopes(len(scopes))+" ORDER BY account_id, report, level, day"+d.Dialect().ForUpdate(), args...).Scan(&found).Error
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("lock coverage: %w", err)
-	}
-	if known && len(found) < len(c.Days) {
-		return readScope(d, tx, c, false)
 	}
 	for _, f := range found {
 		rows, now = append(rows, f.Coverage), f.ReadAt.Time
@@ -106,28 +173,39 @@ func readScope(d *sqldb.DB, tx *gorm.DB, c Scope, known bool) (rows []Coverage, 
 	return rows, now, nil
 }
 
-func makeScope(d *sqldb.DB, tx *gorm.DB, c Scope) error {
-	args := make([]any, 0, len(c.Days)*5)
-	for _, day := range c.Days {
-		args = append(args, c.AccountID, c.Report, c.Level, day, c.Media)
+// makeScopes inserts the coverage rows that scopes lack.
+func makeScopes(d *sqldb.DB, tx *gorm.DB, scopes []Scope) error {
+	var rows [][]any
+	for _, c := range scopes {
+		for _, day := range c.Days {
+			rows = append(rows, []any{c.AccountID, c.Report, c.Level, day, c.Media})
+		}
 	}
-	err := tx.Exec(d.Dialect().InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+
-		sqldb.Tuples(len(c.Days), 5), args...).Error
-	if err != nil {
-		return fmt.Errorf("lock coverage: %w", err)
+	rows = sqldb.SortByKey(rows, len(coverageTable.Key))
+	for batch := range slices.Chunk(rows, d.RowsPerStatement(5)) {
+		err := tx.Exec(d.Dialect().InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+
+			sqldb.Tuples(len(batch), 5), slices.Concat(batch...)...).Error
+		if err != nil {
+			return fmt.Errorf("lock coverage: %w", err)
+		}
 	}
 	return nil
 }
 
-// lockScope locks the scope's coverage rows for the transaction and returns which days this pull may still write:
-// those that no higher version has claimed, nor another pull with the same version. It returns *FencedError if there
-// is no such day.
+// lockScope locks the scope's coverage rows for the transaction: see fence.
 func lockScope(d *sqldb.DB, tx *gorm.DB, c Claim) (locked lockedScope, now time.Time, err error) {
-	locked = lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
 	rows, now, err := readScope(d, tx, c.Scope, c.known)
 	if err != nil {
-		return locked, now, err
+		return lockedScope{}, now, err
 	}
+	locked, err = c.fence(rows)
+	return locked, now, err
+}
+
+// fence returns which days of locked coverage rows the pull may still write: those that no higher version has claimed,
+// nor another pull with the same version. It returns *FencedError if there is no such day.
+func (c Claim) fence(rows []Coverage) (lockedScope, error) {
+	locked := lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
 	locked.Days = nil
 	for _, r := range rows {
 		if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {
@@ -140,9 +218,9 @@ func lockScope(d *sqldb.DB, tx *gorm.DB, c Claim) (locked lockedScope, now time.
 		locked.before = append(locked.before, r)
 	}
 	if len(locked.Days) == 0 {
-		return locked, now, &FencedError{Complete: locked.fencedComplete, Own: locked.fencedOwn}
+		return locked, &FencedError{Complete: locked.fencedComplete, Own: locked.fencedOwn}
 	}
-	return locked, now, nil
+	return locked, nil
 }
 
 // writeScope runs write in a transaction that holds the scope's fence, and writes the returned outcomes into
@@ -165,8 +243,13 @@ func (s Results) writeScope(ctx context.Context, c Claim,
 		if err := writeUnusable(s.Data, tx, locked.Claim, now, locked.before, outcomes); err != nil {
 			return err
 		}
-		return writeCoverage(tx, locked.Claim, now, outcomes)
+		return writeCoverage(s.Data, tx, locked.covered(now, locked.before, outcomes))
 	})
+	return c.failed(err)
+}
+
+// failed adds the scope to the error of a write. nil stays nil.
+func (c Claim) failed(err error) error {
 	if err != nil {
 		return fmt.Errorf("write %s of account %d: %w", c.Report, c.AccountID, err)
 	}

@@ -107,7 +107,7 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 			return nil, err
 		}
 		if len(names) > 0 || w.hasNewObjects(stored) {
-			if err := widemark.Days(s.Data, tx, w.Media, w.AccountID, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
+			if err := widemark.Account(s.Data, tx, w.Media, w.AccountID, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
 				return nil, err
 			}
 		}

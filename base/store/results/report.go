@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -99,71 +100,91 @@ func (k reportKey) args(args []any, accountID int64, level string, hourly bool) 
 
 // WriteReport brings the raw and the public rows of a scope in line with the pull, in one transaction under the
 // scope's fence. Rows that did not change are not written. Rows that a whole and believed pull lacks are deleted, by
-// primary key.
+// primary key. Pulls that end at the same time may share a transaction.
 //
 // Days that another pull has claimed since BeginPull are left out. If no day is left, WriteReport writes nothing and
 // returns *FencedError. It may be repeated after an error: rows that an earlier try has committed count as unchanged.
 func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
-	var result ReportResult
+	if !w.plain() {
+		return s.writeReport(ctx, w)
+	}
+	return s.writePlain(ctx, w)
+}
+
+// writeReport is WriteReport in a transaction of its own.
+func (s Results) writeReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
+	var p *reportPull
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
-		result = ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete}
-		w := w
-		w.Claim = locked.Claim
-		stored, err := readReport(tx, w)
-		if err != nil {
+		p = newReportPull(w, locked)
+		if err := readReports(tx, []*reportPull{p}); err != nil {
 			return nil, err
 		}
-		days := make(map[day.Day]*dayOutcome, len(w.Days))
-		outcomes := make([]dayOutcome, len(w.Days))
-		for i, d := range w.Days {
-			outcomes[i] = dayOutcome{day: d, whole: w.Whole && w.FromHour == 0, state: Complete, note: w.Note,
-				hours: w.FromHour > 0}
-			if !w.Whole {
-				outcomes[i].state = Partial
-			}
-			outcomes[i].adds = w.FromHour > 0
-			outcomes[i].markUnusable(w.Unusable)
-			days[d] = &outcomes[i]
-		}
-		stale := stored.stale(&w)
-		if err := judgeReport(s.Data, tx, &w, locked.before, &stored, stale, outcomes, &result); err != nil {
+		stale := p.stored.stale(&p.ReportWrite)
+		if err := judgeReport(s.Data, tx, &p.ReportWrite, locked.before, &p.stored, stale, p.outcomes,
+			&p.result); err != nil {
 			return nil, err
 		}
-		if err := writeReportRows(s.Data, tx, w, now, stored, days, &result); err != nil {
+		if err := p.change(now); err != nil {
 			return nil, err
 		}
-		if w.FromHour > 0 {
-			for k := range stored.gone {
-				days[k.day].rows++
-			}
-			return outcomes, nil
+		if err := upsertReports(s.Data, tx, []*reportPull{p}); err != nil {
+			return nil, err
 		}
-		if w.Whole {
-			if err := deleteStaleReport(s.Data, tx, w, now, stale, days, &result); err != nil {
-				return nil, err
-			}
+		if err := deleteStaleReport(s.Data, tx, p.ReportWrite, now, stale, p.days, &p.result); err != nil {
+			return nil, err
 		}
-		return outcomes, markReport(s.Data, tx, w, now, outcomes)
+		return p.outcomes, widemark.Days(s.Data, tx, w.Media, p.marks(), now.UnixMicro())
 	})
 	if err != nil {
 		return ReportResult{}, err
 	}
-	return result, nil
+	return p.result, nil
 }
 
-// markReport marks the days whose rows changed, so that wide_daily is rebuilt for them. Hourly reports need no marks:
+// reportPull is a report's write in a transaction that has locked its scope. Its claim has the days that it may still
+// write.
+type reportPull struct {
+	ReportWrite
+	before      []Coverage // of its days
+	stored      storedRows
+	outcomes    []dayOutcome // of its days
+	days        map[day.Day]*dayOutcome
+	raw, public [][]any // the rows to write
+	result      ReportResult
+}
+
+func newReportPull(w ReportWrite, locked lockedScope) *reportPull {
+	w.Claim = locked.Claim
+	p := &reportPull{ReportWrite: w, before: locked.before, outcomes: make([]dayOutcome, len(w.Days)),
+		days:   make(map[day.Day]*dayOutcome, len(w.Days)),
+		result: ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete},
+		stored: newStoredRows(&w)}
+	for i, d := range w.Days {
+		o := dayOutcome{day: d, whole: w.Whole && w.FromHour == 0, state: Complete, note: w.Note, hours: w.FromHour > 0,
+			adds: w.FromHour > 0}
+		if !w.Whole {
+			o.state = Partial
+		}
+		o.markUnusable(w.Unusable)
+		p.outcomes[i] = o
+		p.days[d] = &p.outcomes[i]
+	}
+	return p
+}
+
+// marks returns the days whose rows changed, for which wide_daily must be rebuilt. Hourly reports need no marks:
 // wide_daily has no hours.
-func markReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, outcomes []dayOutcome) error {
-	if w.Hourly {
+func (p *reportPull) marks() []widemark.Day {
+	if p.Hourly {
 		return nil
 	}
-	var days []day.Day
-	for _, o := range outcomes {
+	var days []widemark.Day
+	for _, o := range p.outcomes {
 		if o.changed {
-			days = append(days, o.day)
+			days = append(days, widemark.Day{AccountID: p.AccountID, Day: o.day})
 		}
 	}
-	return widemark.Days(d, tx, w.Media, w.AccountID, days, now.UnixMicro())
+	return days
 }
 
 // storedRows describes the stored rows of a scope, compared with a pull of it.
@@ -181,9 +202,7 @@ type missingRow struct {
 	public bool  // the public table has it
 }
 
-// readReport reads the stored rows of a pull's scope. It allocates nothing for a row that the pull has too, because
-// there are thousands of them.
-func readReport(tx *gorm.DB, w ReportWrite) (storedRows, error) {
+func newStoredRows(w *ReportWrite) storedRows {
 	stored := storedRows{
 		rows: make(map[reportKey]int, len(w.Rows)), same: make([]bool, len(w.Rows)), shown: make([]bool, len(w.Rows)),
 		gone: map[reportKey]missingRow{}, costs: map[day.Day]int64{},
@@ -191,31 +210,37 @@ func readReport(tx *gorm.DB, w ReportWrite) (storedRows, error) {
 	for i := range w.Rows {
 		stored.rows[w.Rows[i].key(w.Hourly)] = i
 	}
-	err := eachReportRow(tx, w, w.Raw.Name, "row_json", func(k scannedKey, json []byte) error {
-		if i, pulled := stored.at(k); pulled {
-			stored.same[i] = string(json) == w.Rows[i].JSON
+	return stored
+}
+
+// readReports reads the stored rows of pulls' scopes: of one raw table, each of another account or level. It allocates
+// nothing for a row that its pull has too, because there are thousands of them.
+func readReports(tx *gorm.DB, pulls []*reportPull) error {
+	err := eachReportRow(tx, pulls, pulls[0].Raw.Name, "row_json", func(p *reportPull, k scannedKey, json []byte) error {
+		if i, pulled := p.stored.at(k); pulled {
+			p.stored.same[i] = string(json) == p.Rows[i].JSON
 		} else {
-			stored.gone[k.reportKey()] = missingRow{}
+			p.stored.gone[k.reportKey()] = missingRow{}
 		}
 		return nil
 	})
 	if err != nil {
-		return stored, err
+		return err
 	}
-	return stored, eachReportRow(tx, w, ReportTable(w.Hourly).Name, "COALESCE(cost, 0)",
-		func(k scannedKey, text []byte) error {
+	return eachReportRow(tx, pulls, ReportTable(pulls[0].Hourly).Name, "COALESCE(cost, 0)",
+		func(p *reportPull, k scannedKey, text []byte) error {
 			cost, err := strconv.ParseInt(string(text), 10, 64)
 			if err != nil {
 				return err
 			}
-			if i, pulled := stored.at(k); pulled {
-				stored.shown[i] = true
-				stored.costs[w.Rows[i].Day] += cost
+			if i, pulled := p.stored.at(k); pulled {
+				p.stored.shown[i] = true
+				p.stored.costs[p.Rows[i].Day] += cost
 				return nil
 			}
 			key := k.reportKey()
-			stored.gone[key] = missingRow{cost: cost, public: true}
-			stored.costs[key.day] += cost
+			p.stored.gone[key] = missingRow{cost: cost, public: true}
+			p.stored.costs[key.day] += cost
 			return nil
 		})
 }
@@ -237,75 +262,99 @@ func (k scannedKey) reportKey() reportKey {
 	return reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}
 }
 
-// eachReportRow calls row with the key and one column of each row of a scope in a table, in no particular order.
-func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string,
-	row func(k scannedKey, value []byte) error) (err error) {
+// eachReportRow calls row with the pull, the key and one column of each row of the pulls' scopes in a table, in no
+// particular order.
+func eachReportRow(tx *gorm.DB, pulls []*reportPull, table, column string,
+	row func(p *reportPull, k scannedKey, value []byte) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read %s: %w", table, err)
 		}
 	}()
 	columns := "day, object_id, " + column
-	var dayBytes, object, value sql.RawBytes
+	var dayBytes, object, value, level sql.RawBytes
 	var k scannedKey
+	var accountID int64
 	dest := []any{&dayBytes, &object, &value}
-	if w.Hourly {
+	if pulls[0].Hourly {
 		columns, dest = columns+", hour", append(dest, &k.hour)
 	}
-	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE day IN ? AND account_id = ? AND level = ?", w.Days,
-		w.AccountID, w.Level)
+	if len(pulls) > 1 {
+		columns, dest = columns+", account_id, level", append(dest, &accountID, &level)
+	}
+	args := make([]any, 0, 3*len(pulls))
+	for _, p := range pulls {
+		args = append(args, p.Days, p.AccountID, p.Level)
+	}
+	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE "+
+		strings.Join(slices.Repeat([]string{"day IN ? AND account_id = ? AND level = ?"}, len(pulls)), " OR "), args...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		k.day, k.object = sqldb.DayIn(dayBytes), object
-		if err := row(k, value); err != nil {
-			return err
+		p := pulls[0]
+		if len(pulls) > 1 {
+			p = pulls[slices.IndexFunc(pulls, func(p *reportPull) bool {
+				return p.AccountID == accountID && p.Level == string(level)
+			})]
 		}
-		return nil
+		k.day, k.object = sqldb.DayIn(dayBytes), object
+		return row(p, k, value)
 	})
 }
 
-// writeReportRows writes the new and the changed rows, and sets rows, dirty and changed in the outcomes of their days.
-func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stored storedRows,
-	days map[day.Day]*dayOutcome, result *ReportResult) error {
-	rawTable, publicTable := sqldb.UpsertOf(w.Raw), ReportTable(w.Hourly)
+// change collects the new and the changed rows, and sets rows, dirty and changed in the outcomes of their days.
+func (p *reportPull) change(now time.Time) error {
 	updated, err := sqldb.At(now).Value() // Converted once for all rows.
 	if err != nil {
 		return err
 	}
-	raw, public := rowsOf(rawTable), rowsOf(publicTable)
-	for i := range w.Rows {
-		row := &w.Rows[i]
-		o := days[row.Day]
-		if o == nil && slices.Contains(result.Fenced, row.Day) {
+	raw, public := rowsOf(sqldb.UpsertOf(p.Raw)), rowsOf(ReportTable(p.Hourly))
+	for i := range p.Rows {
+		row := &p.Rows[i]
+		o := p.days[row.Day]
+		if o == nil && slices.Contains(p.result.Fenced, row.Day) {
 			continue
 		}
 		if o == nil {
-			return fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, row.Day)
+			return fmt.Errorf("the pull of %s has a row of %s, outside its days", p.Report, row.Day)
 		}
-		k := row.key(w.Hourly)
-		if stored.rows[k] != i {
+		k := row.key(p.Hourly)
+		if p.stored.rows[k] != i {
 			continue // The pull returned the row twice.
 		}
 		o.rows++
-		if stored.same[i] && stored.shown[i] {
+		if p.stored.same[i] && p.stored.shown[i] {
 			continue
 		}
 		raw.add(func(args []any) []any {
-			return append(append(k.args(args, w.AccountID, w.Level, w.Hourly), row.Raw...), row.JSON, w.Version)
+			return append(append(k.args(args, p.AccountID, p.Level, p.Hourly), row.Raw...), row.JSON, p.Version)
 		})
 		public.add(func(args []any) []any {
-			args = append(k.args(args, w.AccountID, w.Level, w.Hourly), w.Media, w.Currency, w.Zone)
-			return append(row.Metrics.Args(args), updated, w.Version)
+			args = append(k.args(args, p.AccountID, p.Level, p.Hourly), p.Media, p.Currency, p.Zone)
+			return append(row.Metrics.Args(args), updated, p.Version)
 		})
-		o.dirty, o.changed = w.DirtySummary, true
+		o.dirty, o.changed = p.DirtySummary, true
 	}
-	result.Written = len(raw.rows)
-	if err := d.Upsert(tx, rawTable, raw.rows); err != nil {
+	if p.FromHour > 0 {
+		for k := range p.stored.gone {
+			p.days[k.day].rows++ // It is of an earlier hour, or stays although this pull lacks it.
+		}
+	}
+	p.raw, p.public, p.result.Written = raw.rows, public.rows, len(raw.rows)
+	return nil
+}
+
+// upsertReports writes the collected rows of pulls of one raw table.
+func upsertReports(d *sqldb.DB, tx *gorm.DB, pulls []*reportPull) error {
+	var raw, public [][]any
+	for _, p := range pulls {
+		raw, public = append(raw, p.raw...), append(public, p.public...)
+	}
+	if err := d.Upsert(tx, sqldb.UpsertOf(pulls[0].Raw), raw); err != nil {
 		return err
 	}
-	return d.Upsert(tx, publicTable, public.rows)
+	return d.Upsert(tx, ReportTable(pulls[0].Hourly), public)
 }
 
 // tableRows collects rows for a table. It allocates memory for rowsPerPiece rows at a time.

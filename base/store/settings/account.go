@@ -206,7 +206,7 @@ func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table
 	}
 	slices.Sort(changed)
 	for _, id := range changed {
-		if err := widemark.Days(s.Data, tx, media, id, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
+		if err := widemark.Account(s.Data, tx, media, id, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
 			return err
 		}
 	}

@@ -301,7 +301,7 @@ func (t touchedDays) mark(d *sqldb.DB, tx *gorm.DB, at int64) error {
 	for _, o := range owners {
 		days := t[o.media][o.accountID]
 		slices.Sort(days)
-		if err := widemark.Days(d, tx, o.media, o.accountID, slices.Compact(days), at); err != nil {
+		if err := widemark.Account(d, tx, o.media, o.accountID, slices.Compact(days), at); err != nil {
 			return err
 		}
 	}

@@ -120,8 +120,8 @@ var All = slices.Concat(ofFiles, []Mutant{
 		Name: "version-by-planned-time", Breaks: "a pull's version is the moment its run was made",
 		Edits: []patch.Edit{{
 			File:    "base/store/results/fence.go",
-			Find:    "	version := max(now.UnixMicro(), known.Claimed+1)\n",
-			Replace: "	version := runID >> 22 * 1000\n	_ = now\n",
+			Find:    "	version := max(k.ReadAt.UnixMicro(), k.Claimed+1)\n",
+			Replace: "	version := runID >> 22 * 1000\n",
 		}},
 		Scenarios: []string{"older-order-pulls-last"},
 	},
@@ -178,8 +178,8 @@ var All = slices.Concat(ofFiles, []Mutant{
 		Name: "partial-deletes", Breaks: "rows that a pull lacks are deleted though its pages disagreed",
 		Edits: []patch.Edit{{
 			File:    "base/store/results/report.go",
-			Find:    "		if w.Whole {\n			if err := deleteStaleReport(s.Data, ",
-			Replace: "		{\n			if err := deleteStaleReport(s.Data, ",
+			Find:    "	if !w.Whole || w.FromHour > 0 {\n		return nil\n	}\n	stale := ",
+			Replace: "	if w.FromHour > 0 {\n		return nil\n	}\n	stale := ",
 		}},
 		Scenarios: []string{"platform-loses-rows"},
 	},

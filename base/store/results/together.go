@@ -1,0 +1,289 @@
+package results
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/store/widemark"
+)
+
+const (
+	// runnersMax is how many statements or transactions for pulls a process runs at a time before further pulls wait.
+	// Those that wait share the next one.
+	runnersMax = 2
+	// runnerSlow is after what time a runner, which may wait for a lock, does not count any more: others go ahead.
+	runnerSlow = 250 * time.Millisecond
+	// togetherMax is how many pulls share a transaction. Its locks are held for as long as all of them take.
+	togetherMax = 32
+	// togetherRows is how many rows a pull may have to share a transaction.
+	togetherRows = 500
+	// togetherTimeout bounds what pulls share: it outlives their contexts.
+	togetherTimeout = 10 * time.Second
+)
+
+// together are the parts of pulls that are shared.
+type together struct {
+	begins  gathering[knownScope]
+	reports gathering[reportEnd]
+}
+
+// gathering runs what comes at the same time together, because a database spends more on the statements and the commit
+// of a small pull than on its rows. While less than runnersMax run, a pull runs alone and at once. Otherwise it waits
+// until one ends, or is slow, and runs with others of its table. A pull that cannot be a part of it is left to its
+// caller.
+type gathering[T any] struct {
+	mu      sync.Mutex
+	running int
+	waiting []*gathered[T] // in the order of their arrival
+}
+
+// gathered is a pull that waits. done is closed when value and err are set, or alone.
+type gathered[T any] struct {
+	ctx   context.Context //nolint:containedctx // It is the caller's, who waits.
+	of    Scope
+	table string // pulls of other tables run apart
+	value T
+	err   error
+	alone bool // the caller must do it
+	done  chan struct{}
+}
+
+// add waits until a value has run. run gets values of one table, each of another account, report or level.
+func (g *gathering[T]) add(v *gathered[T], run func([]*gathered[T])) {
+	v.done = make(chan struct{})
+	g.mu.Lock()
+	g.waiting = append(g.waiting, v)
+	g.start(run)
+	g.mu.Unlock()
+	<-v.done
+}
+
+// start starts a runner if something waits and too few run. The caller holds mu.
+func (g *gathering[T]) start(run func([]*gathered[T])) {
+	if len(g.waiting) > 0 && g.running < runnersMax {
+		g.running++
+		go g.run(run)
+	}
+}
+
+// run runs what waits until nothing does, or until it was slow.
+func (g *gathering[T]) run(run func([]*gathered[T])) {
+	for values := g.next(); len(values) > 0; values = g.next() {
+		slow := time.AfterFunc(runnerSlow, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.running--
+			g.start(run)
+		})
+		run(values)
+		for _, v := range values {
+			close(v.done)
+		}
+		if !slow.Stop() {
+			return
+		}
+	}
+}
+
+// next takes the value that has waited longest, and those that can run with it. If nothing waits, the runner ends.
+func (g *gathering[T]) next() (values []*gathered[T]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.waiting) == 0 {
+		g.running--
+		return nil
+	}
+	taken := map[scopeKey]bool{}
+	var rest []*gathered[T]
+	for _, v := range g.waiting {
+		if len(values) == togetherMax || v.table != g.waiting[0].table || taken[v.of.key()] {
+			rest = append(rest, v)
+			continue
+		}
+		taken[v.of.key()] = true
+		values = append(values, v)
+	}
+	g.waiting = rest
+	return values
+}
+
+// scopeKey names a scope without its days.
+type scopeKey struct {
+	accountID     int64
+	report, level string
+}
+
+func (s Scope) key() scopeKey { return scopeKey{s.AccountID, s.Report, s.Level} }
+
+func (c *Coverage) key() scopeKey { return scopeKey{c.AccountID, c.Report, c.Level} }
+
+// onScopes returns the condition that rows are of one of n scopes, with the arguments account, report, level and days
+// of each.
+func onScopes(n int) string {
+	return strings.Join(slices.Repeat([]string{"account_id = ? AND report = ? AND level = ? AND day IN ?"}, n), " OR ")
+}
+
+// reportEnd is a report that is written, and its result.
+type reportEnd struct {
+	w      ReportWrite
+	result ReportResult
+}
+
+// plain reports whether a pull may share a transaction. The first pull of a day that is over cannot: it is compared
+// with other reports.
+func (w *ReportWrite) plain() bool {
+	if !w.Whole || w.Confirmed || len(w.Unusable) > 0 || len(w.Rows) > togetherRows {
+		return false
+	}
+	return w.known || w.Judging.Compares == nil || !slices.ContainsFunc(w.Days, func(d day.Day) bool {
+		return w.Judging.Compares(&Answer{ReportLevel: ReportLevel{w.Report, w.Level}, Day: d, Currency: w.Currency})
+	})
+}
+
+// writePlain is WriteReport for a plain pull. In a shared transaction each pull keeps its own fence. Those that need
+// more than plain rows written (deletions, a comparison with other reports) leave it, and all leave one that fails:
+// each of them is then written alone.
+func (s Results) writePlain(ctx context.Context, w ReportWrite) (ReportResult, error) {
+	v := &gathered[reportEnd]{ctx: ctx, of: w.Scope, table: w.Raw.Name, value: reportEnd{w: w}}
+	s.together.reports.add(v, func(values []*gathered[reportEnd]) {
+		if len(values) > 1 {
+			s.writeTogether(context.WithoutCancel(ctx), values)
+			return
+		}
+		v := values[0]
+		v.value.result, v.err = s.writeReport(v.ctx, v.value.w) //nolint:contextcheck // It is that of the pull.
+	})
+	if v.alone {
+		return s.writeReport(ctx, w)
+	}
+	return v.value.result, v.err
+}
+
+// writeTogether writes pulls of one raw table, each of another account or level, in one transaction. It sets the
+// result, the error or alone of each.
+func (s Results) writeTogether(ctx context.Context, waiting []*gathered[reportEnd]) {
+	ctx, cancel := context.WithTimeout(ctx, togetherTimeout)
+	defer cancel()
+	err := s.Data.Writer(ctx).Transaction(func(tx *gorm.DB) error { return s.shareTransaction(tx, waiting) })
+	if err == nil {
+		return
+	}
+	// Which of them is to blame is not known, nor whether a commit without an answer was done: each may be repeated.
+	for _, p := range waiting {
+		p.alone, p.value.result, p.err = true, ReportResult{}, nil
+	}
+}
+
+func (s Results) shareTransaction(tx *gorm.DB, waiting []*gathered[reportEnd]) error {
+	scopes := make([]Scope, len(waiting))
+	var unknown []Scope
+	for i, p := range waiting {
+		scopes[i] = p.of
+		if !p.value.w.known {
+			unknown = append(unknown, p.of)
+		}
+	}
+	if err := makeScopes(s.Data, tx, unknown); err != nil {
+		return err
+	}
+	found, now, err := readScopes(s.Data, tx, scopes)
+	if err != nil {
+		return err
+	}
+	var pulls []*reportPull
+	of := map[*reportPull]*gathered[reportEnd]{}
+	for _, p := range waiting {
+		if pull := join(p, found); pull != nil {
+			pulls, of[pull] = append(pulls, pull), p
+		}
+	}
+	if len(pulls) == 0 {
+		return nil
+	}
+	if err := readReports(tx, pulls); err != nil {
+		return err
+	}
+	var coverage []Coverage
+	var marks []widemark.Day
+	kept := pulls[:0]
+	for _, p := range pulls {
+		stays, err := p.settle(s, tx, now)
+		if err != nil {
+			return err
+		}
+		if !stays {
+			of[p].alone = true
+			continue
+		}
+		kept = append(kept, p)
+		of[p].value.result = p.result
+		coverage, marks = append(coverage, p.covered(now, p.before, p.outcomes)...), append(marks, p.marks()...)
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	if err := upsertReports(s.Data, tx, kept); err != nil {
+		return err
+	}
+	if err := writeCoverage(s.Data, tx, coverage); err != nil {
+		return err
+	}
+	slices.SortFunc(marks, widemark.Compare)
+	return widemark.Days(s.Data, tx, kept[0].Media, marks, now.UnixMicro())
+}
+
+// join applies the pull's fence to the locked coverage rows of all pulls of the transaction. It returns nil, with the
+// pull's end set, if the pull takes no part.
+func join(v *gathered[reportEnd], found []Coverage) *reportPull {
+	own := coverageOf(v.of, found)
+	if v.ctx.Err() != nil || len(own) < len(v.of.Days) ||
+		slices.ContainsFunc(own, func(c Coverage) bool { return c.Unusable > 0 }) {
+		v.alone = true
+		return nil
+	}
+	locked, err := v.value.w.fence(own)
+	if err != nil {
+		v.err = v.value.w.failed(err)
+		return nil
+	}
+	return newReportPull(v.value.w, locked)
+}
+
+// coverageOf returns the rows of a scope.
+func coverageOf(s Scope, found []Coverage) (own []Coverage) {
+	for i := range found {
+		if found[i].key() == s.key() {
+			own = append(own, found[i])
+		}
+	}
+	return own
+}
+
+// settle judges the answer and collects the rows to write. It reports whether the pull can stay in the shared
+// transaction: it cannot if stored rows must be deleted, or if the answer must be compared with other reports or is
+// not believed.
+func (p *reportPull) settle(s Results, tx *gorm.DB, now time.Time) (stays bool, err error) {
+	stale := p.stored.stale(&p.ReportWrite)
+	if len(stale) > 0 {
+		return false, nil
+	}
+	if p.FromHour == 0 && p.Judging.Compares != nil {
+		answers := p.answers(p.before, &p.stored, stale)
+		if slices.ContainsFunc(answers, func(a Answer) bool { return p.Judging.Compares(&a) }) {
+			return false, nil
+		}
+	}
+	if err := judgeReport(s.Data, tx, &p.ReportWrite, p.before, &p.stored, stale, p.outcomes, &p.result); err != nil {
+		return false, err
+	}
+	if len(p.result.Suspect) > 0 || len(p.result.Doubts) > 0 {
+		return false, nil
+	}
+	return true, p.change(now)
+}
