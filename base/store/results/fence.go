@@ -87,43 +87,40 @@ const knownColumns = " AS read_at, COALESCE(MAX(claimed_version), 0) AS claimed,
 
 // readKnownOf reads one scope.
 func (s Results) readKnownOf(ctx context.Context, scope Scope) (k knownScope, err error) {
-	err = s.Data.Writer(ctx).Raw("SELECT "+s.Data.Dialect().Now()+knownColumns+onScopes(1),
-		scope.AccountID, scope.Report, scope.Level, scope.Days).Scan(&k).Error
+	condition, args := onScopes([]Scope{scope})
+	err = s.Data.Writer(ctx).Raw("SELECT "+s.Data.Dialect().Now()+knownColumns+condition, args...).Scan(&k).Error
 	k.read = clock.Mark()
 	return k, err
 }
 
-// readKnown reads scopes in one statement.
+// readKnown reads scopes in one statement. If none of them was ever pulled, they are left to their callers.
 func (s Results) readKnown(ctx context.Context, values []*gathered[knownScope]) {
 	if len(values) == 1 {
 		v := values[0]
 		v.value, v.err = s.readKnownOf(v.ctx, v.of) //nolint:contextcheck // It is that of the pull.
 		return
 	}
-	args, of := make([]any, 0, 4*len(values)), make(map[scopeKey]*gathered[knownScope], len(values))
-	for _, v := range values {
-		args, of[v.of.key()] = append(args, v.of.AccountID, v.of.Report, v.of.Level, v.of.Days), v
+	scopes, of := make([]Scope, len(values)), make(map[scopeKey]*gathered[knownScope], len(values))
+	for i, v := range values {
+		scopes[i], of[v.of.key()] = v.of, v
 	}
+	condition, args := onScopes(scopes)
 	ctx, cancel := context.WithTimeout(ctx, togetherTimeout)
 	defer cancel()
-	now := s.Data.Dialect().Now()
 	var found []knownScope
-	// The last row is there for the time: scopes that were never pulled have no row.
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, "+now+knownColumns+onScopes(len(values))+
-		" GROUP BY account_id, report, level UNION ALL SELECT 0, '', '', "+now+", 0, 0, 0, 0", args...).Scan(&found).Error
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, "+s.Data.Dialect().Now()+knownColumns+condition+
+		" GROUP BY account_id, report, level", args...).Scan(&found).Error
 	read := clock.Mark()
 	for _, v := range values {
-		v.alone = err != nil // Which of them is to blame is not known.
-		v.value = knownScope{read: read}
-		if len(found) > 0 {
-			v.value.ReadAt = found[len(found)-1].ReadAt
+		if err != nil || len(found) == 0 { // Whose fault it is, or what the time is, is not known.
+			v.alone = true
+			continue
 		}
+		v.value = knownScope{ReadAt: found[0].ReadAt, read: read}
 	}
 	for _, f := range found {
-		if v := of[scopeKey{f.AccountID, f.Report, f.Level}]; v != nil {
-			f.read = read
-			v.value = f
-		}
+		f.read = read
+		of[scopeKey{f.AccountID, f.Report, f.Level}].value = f
 	}
 }
 
@@ -154,16 +151,13 @@ func readScope(d *sqldb.DB, tx *gorm.DB, c Scope, known bool) (rows []Coverage, 
 // readScopes reads the scopes' coverage rows, in the order of their keys, and locks them for the transaction. now is
 // the database's time of the read.
 func readScopes(d *sqldb.DB, tx *gorm.DB, scopes []Scope) (rows []Coverage, now time.Time, err error) {
-	args := make([]any, 0, 4*len(scopes))
-	for _, c := range scopes {
-		args = append(args, c.AccountID, c.Report, c.Level, c.Days)
-	}
+	condition, args := onScopes(scopes)
 	var found []struct {
 		Coverage
 		ReadAt sqldb.Time `gorm:"column:read_at"`
 	}
-	err = tx.Raw("SELECT coverage.*, "+d.Dialect().Now()+" AS read_at FROM coverage WHERE "+
-		onScopes(len(scopes))+" ORDER BY account_id, report, level, day"+d.Dialect().ForUpdate(), args...).Scan(&found).Error
+	err = tx.Raw("SELECT coverage.*, "+d.Dialect().Now()+" AS read_at FROM coverage WHERE "+condition+
+		" ORDER BY account_id, report, level, day"+d.Dialect().ForUpdate(), args...).Scan(&found).Error
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("lock coverage: %w", err)
 	}

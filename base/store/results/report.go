@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -282,12 +281,11 @@ func eachReportRow(tx *gorm.DB, pulls []*reportPull, table, column string,
 	if len(pulls) > 1 {
 		columns, dest = columns+", account_id, level", append(dest, &accountID, &level)
 	}
-	args := make([]any, 0, 3*len(pulls))
-	for _, p := range pulls {
-		args = append(args, p.Days, p.AccountID, p.Level)
-	}
-	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE "+
-		strings.Join(slices.Repeat([]string{"day IN ? AND account_id = ? AND level = ?"}, len(pulls)), " OR "), args...)
+	condition, args := anyOf(len(pulls), "day IN ? AND account_id = ? AND level = ?", func(i int) (int64, []any) {
+		p := pulls[i]
+		return p.AccountID, []any{p.Days, p.AccountID, p.Level}
+	})
+	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE "+condition, args...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store/widemark"
 )
 
@@ -21,8 +22,9 @@ const (
 	runnerSlow = 250 * time.Millisecond
 	// togetherMax is how many pulls share a transaction. Its locks are held for as long as all of them take.
 	togetherMax = 32
-	// togetherRows is how many rows a pull may have to share a transaction.
-	togetherRows = 500
+	// togetherRows is how many rows they may have together, and plainRows how many one of them.
+	togetherRows = 2000
+	plainRows    = 500
 	// togetherTimeout bounds what pulls share: it outlives their contexts.
 	togetherTimeout = 10 * time.Second
 )
@@ -48,6 +50,7 @@ type gathered[T any] struct {
 	ctx   context.Context //nolint:containedctx // It is the caller's, who waits.
 	of    Scope
 	table string // pulls of other tables run apart
+	rows  int
 	value T
 	err   error
 	alone bool // the caller must do it
@@ -100,14 +103,15 @@ func (g *gathering[T]) next() (values []*gathered[T]) {
 		return nil
 	}
 	taken := map[scopeKey]bool{}
+	rows := 0
 	var rest []*gathered[T]
 	for _, v := range g.waiting {
-		if len(values) == togetherMax || v.table != g.waiting[0].table || taken[v.of.key()] {
+		if len(values) == togetherMax || rows+v.rows > togetherRows || v.table != g.waiting[0].table || taken[v.of.key()] {
 			rest = append(rest, v)
 			continue
 		}
 		taken[v.of.key()] = true
-		values = append(values, v)
+		values, rows = append(values, v), rows+v.rows
 	}
 	g.waiting = rest
 	return values
@@ -123,10 +127,27 @@ func (s Scope) key() scopeKey { return scopeKey{s.AccountID, s.Report, s.Level} 
 
 func (c *Coverage) key() scopeKey { return scopeKey{c.AccountID, c.Report, c.Level} }
 
-// onScopes returns the condition that rows are of one of n scopes, with the arguments account, report, level and days
-// of each.
-func onScopes(n int) string {
-	return strings.Join(slices.Repeat([]string{"account_id = ? AND report = ? AND level = ? AND day IN ?"}, n), " OR ")
+// onScopes returns the condition that rows of coverage are of some scopes.
+func onScopes(scopes []Scope) (condition string, args []any) {
+	return anyOf(len(scopes), "account_id = ? AND report = ? AND level = ? AND day IN ?", func(i int) (int64, []any) {
+		c := &scopes[i]
+		return c.AccountID, []any{c.AccountID, c.Report, c.Level, c.Days}
+	})
+}
+
+// anyOf returns the condition that one of n conditions is true, each of them for one account. It begins with the list
+// of accounts: a proxy of several servers reads it to find the shards.
+func anyOf(n int, each string, of func(i int) (accountID int64, args []any)) (condition string, args []any) {
+	accounts := make([]int64, n)
+	for i := range n {
+		accountID, values := of(i)
+		accounts[i], args = accountID, append(args, values...)
+	}
+	if n == 1 {
+		return each, args
+	}
+	return "account_id IN (" + sqldb.Numbers(accounts) + ") AND (" +
+		strings.Join(slices.Repeat([]string{each}, n), " OR ") + ")", args
 }
 
 // reportEnd is a report that is written, and its result.
@@ -138,7 +159,7 @@ type reportEnd struct {
 // plain reports whether a pull may share a transaction. The first pull of a day that is over cannot: it is compared
 // with other reports.
 func (w *ReportWrite) plain() bool {
-	if !w.Whole || w.Confirmed || len(w.Unusable) > 0 || len(w.Rows) > togetherRows {
+	if !w.Whole || w.Confirmed || len(w.Unusable) > 0 || len(w.Rows) > plainRows {
 		return false
 	}
 	return w.known || w.Judging.Compares == nil || !slices.ContainsFunc(w.Days, func(d day.Day) bool {
@@ -150,7 +171,8 @@ func (w *ReportWrite) plain() bool {
 // more than plain rows written (deletions, a comparison with other reports) leave it, and all leave one that fails:
 // each of them is then written alone.
 func (s Results) writePlain(ctx context.Context, w ReportWrite) (ReportResult, error) {
-	v := &gathered[reportEnd]{ctx: ctx, of: w.Scope, table: w.Raw.Name, value: reportEnd{w: w}}
+	v := &gathered[reportEnd]{ctx: ctx, of: w.Scope, table: w.Raw.Name, rows: len(w.Rows),
+		value: reportEnd{w: w}}
 	s.together.reports.add(v, func(values []*gathered[reportEnd]) {
 		if len(values) > 1 {
 			s.writeTogether(context.WithoutCancel(ctx), values)

@@ -1,0 +1,92 @@
+package results
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// gatheringTest runs values that are named after table, account and number of rows. Each run lasts until it is ended.
+type gatheringTest struct {
+	gathering[string]
+	mu   sync.Mutex
+	runs []string
+	ends chan struct{}
+}
+
+func (g *gatheringTest) run(values []*gathered[string]) {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = v.value
+	}
+	g.mu.Lock()
+	g.runs = append(g.runs, strings.Join(names, " "))
+	g.mu.Unlock()
+	<-g.ends
+}
+
+func (g *gatheringTest) want(t *testing.T, runs ...string) {
+	t.Helper()
+	synctest.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	require.Equal(t, runs, g.runs)
+}
+
+func (g *gatheringTest) add(name, table string, account int64, rows int) {
+	go g.gathering.add(&gathered[string]{of: Scope{AccountID: account}, table: table, rows: rows, value: name}, g.run)
+	synctest.Wait()
+}
+
+func TestGathering_WhatWaitsRunsTogetherByTable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gatheringTest{ends: make(chan struct{})}
+		g.add("first", "a", 1, 1)
+		g.add("second", "a", 2, 1)
+		g.add("a3", "a", 3, 1)
+		g.add("b4", "b", 4, 1)
+		g.add("a5", "a", 5, 1)
+		g.add("a3-again", "a", 3, 1)
+		g.add("b6-large", "b", 6, togetherRows)
+		g.add("b7", "b", 7, 1)
+		g.want(t, "first", "second")
+		g.ends <- struct{}{}
+		g.want(t, "first", "second", "a3 a5")
+		g.ends <- struct{}{}
+		g.want(t, "first", "second", "a3 a5", "b4 b7")
+		g.ends <- struct{}{}
+		g.want(t, "first", "second", "a3 a5", "b4 b7", "a3-again")
+		g.ends <- struct{}{}
+		g.want(t, "first", "second", "a3 a5", "b4 b7", "a3-again", "b6-large")
+		g.ends <- struct{}{}
+		g.ends <- struct{}{}
+		synctest.Wait()
+		require.Zero(t, g.running)
+	})
+}
+
+func TestGathering_ASlowRunHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gatheringTest{ends: make(chan struct{})}
+		g.add("first", "a", 1, 1)
+		g.add("second", "a", 2, 1)
+		g.add("third", "b", 3, 1)
+		g.add("fourth", "c", 4, 1)
+		time.Sleep(runnerSlow - 1)
+		g.want(t, "first", "second")
+		time.Sleep(1)
+		g.want(t, "first", "second", "third", "fourth")
+		time.Sleep(runnerSlow)
+		g.add("fifth", "a", 5, 1)
+		g.want(t, "first", "second", "third", "fourth", "fifth")
+		close(g.ends)
+		synctest.Wait()
+		require.Zero(t, g.running, "a slow run is not counted down twice")
+	})
+}
