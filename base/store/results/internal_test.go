@@ -80,7 +80,7 @@ func TestGathering_ASlowRunHoldsUpNoOther(t *testing.T) {
 		g.add("fourth", "c", 4, 1)
 		time.Sleep(runnerSlow - 1)
 		g.want(t, "first", "second")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		g.want(t, "first", "second", "third", "fourth")
 		time.Sleep(runnerSlow)
 		g.add("fifth", "a", 5, 1)
