@@ -117,15 +117,6 @@ var All = slices.Concat(ofFiles, []Mutant{
 		Scenarios: []string{"consumer-paused-in-a-pull", "same-subtask-at-once"},
 	},
 	{
-		Name: "no-fence-together", Breaks: "pulls that share a transaction write over later ones' rows",
-		Edits: []patch.Edit{{
-			File:    "base/store/results/together.go",
-			Find:    "	locked, err := v.value.w.fence(own)\n",
-			Replace: "	locked, err := lockedScope{Claim: v.value.w.Claim, before: own}, error(nil)\n",
-		}},
-		Scenarios: []string{"consumer-paused-in-a-pull"},
-	},
-	{
 		Name: "version-by-planned-time", Breaks: "a pull's version is the moment its run was made",
 		Edits: []patch.Edit{{
 			File:    "base/store/results/fence.go",
