@@ -288,8 +288,8 @@ func coverageOf(s Scope, found []Coverage) (own []Coverage) {
 }
 
 // settle judges the answer and collects the rows to write. It reports whether the pull can stay in the shared
-// transaction: it cannot if stored rows must be deleted, or if the answer must be compared with other reports or is
-// not believed.
+// transaction: it cannot if stored rows may have to be deleted, or if the answer must be compared with other reports,
+// whose coverage would then be locked out of order.
 func (p *reportPull) settle(s Results, tx *gorm.DB, now time.Time) (stays bool, err error) {
 	stale := p.stored.stale(&p.ReportWrite)
 	if len(stale) > 0 {
@@ -303,9 +303,6 @@ func (p *reportPull) settle(s Results, tx *gorm.DB, now time.Time) (stays bool, 
 	}
 	if err := judgeReport(s.Data, tx, &p.ReportWrite, p.before, &p.stored, stale, p.outcomes, &p.result); err != nil {
 		return false, err
-	}
-	if len(p.result.Suspect) > 0 || len(p.result.Doubts) > 0 {
-		return false, nil
 	}
 	return true, p.change(now)
 }

@@ -105,6 +105,10 @@ func randomPulls(t *testing.T, s *store.Store, seed uint64) []results.ReportWrit
 		case 2:
 			w.Confirmed = true
 		case 3:
+			w.Judging.Judge = func(*results.Answer, []results.Figure) results.Verdict {
+				return results.Verdict{Suspect: "it is not believed"}
+			}
+		case 4:
 			w.Judging.Compares = func(a *results.Answer) bool { return a.Cost == 0 && a.Stored > 0 }
 		}
 		writes = append(writes, w)
@@ -191,6 +195,29 @@ func TestWriteTogether_Statements(t *testing.T) {
 		"coverage is made and locked, two reads, two upserts, coverage, the marks for wide_daily")
 	require.Equal(t, 4, round(2, `{}`), "nothing has changed: the lock, two reads, coverage")
 	require.Equal(t, 7, round(3, `{"v":2}`), "the lock, two reads, two upserts, coverage, the marks")
+}
+
+// Pulls whose answers are compared lock the coverage of other reports: they are written alone.
+func TestWriteTogether_ComparedAnswersLeave(t *testing.T) {
+	t.Parallel()
+	s := newTogether(t)
+	var writes []results.ReportWrite
+	for account := int64(1); account <= 2; account++ {
+		scope := results.Scope{AccountID: account, Report: "report_daily", Level: "account", Days: []day.Day{today}}
+		_, err := s.WriteReport(t.Context(), storetest.ReportOf(claimOf(t, s, scope, "first", 1)))
+		require.NoError(t, err)
+		writes = append(writes, storetest.ReportOf(claimOf(t, s, scope, "second", 2)))
+	}
+	writes[1].Judging.Compares = func(*results.Answer) bool { return true }
+	ends := results.WriteTogether(t.Context(), s.Results, writes...)
+	require.False(t, ends[0].Alone)
+	require.True(t, ends[1].Alone)
+
+	first := results.Scope{AccountID: 3, Report: "report_daily", Level: "account", Days: []day.Day{today}}
+	unknown := storetest.ReportOf(claimOf(t, s, first, "first", 3))
+	require.True(t, unknown.Plain())
+	unknown.Judging.Compares = writes[1].Judging.Compares
+	require.False(t, unknown.Plain(), "it is not even tried")
 }
 
 // A shared transaction that fails changes nothing, and all its pulls are written alone.
