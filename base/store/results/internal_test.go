@@ -90,3 +90,15 @@ func TestGathering_ASlowRunHoldsUpNoOther(t *testing.T) {
 		require.Zero(t, g.running, "a slow run is not counted down twice")
 	})
 }
+
+func TestGathering_APanicIsLeftToTheCallers(t *testing.T) {
+	t.Parallel()
+	var g gathering[string]
+	v := &gathered[string]{}
+	g.add(v, func([]*gathered[string]) { panic("a bug") })
+	require.True(t, v.alone)
+	v = &gathered[string]{}
+	g.add(v, func([]*gathered[string]) {})
+	require.False(t, v.alone)
+	require.Empty(t, g.waiting)
+}

@@ -84,7 +84,7 @@ func (g *gathering[T]) run(run func([]*gathered[T])) {
 			g.running--
 			g.start(run)
 		})
-		run(values)
+		runSafely(run, values)
 		for _, v := range values {
 			close(v.done)
 		}
@@ -92,6 +92,18 @@ func (g *gathering[T]) run(run func([]*gathered[T])) {
 			return
 		}
 	}
+}
+
+// runSafely leaves the values to their callers if run panics: the caller's own try ends only the caller's work.
+func runSafely[T any](run func([]*gathered[T]), values []*gathered[T]) {
+	defer func() {
+		if recover() != nil {
+			for _, v := range values {
+				v.alone = true
+			}
+		}
+	}()
+	run(values)
 }
 
 // next takes the value that has waited longest, and those that can run with it. If nothing waits, the runner ends.
@@ -103,17 +115,23 @@ func (g *gathering[T]) next() (values []*gathered[T]) {
 		return nil
 	}
 	taken := map[scopeKey]bool{}
-	rows := 0
+	table, rows, seen := g.waiting[0].table, 0, 0
 	var rest []*gathered[T]
-	for _, v := range g.waiting {
-		if len(values) == togetherMax || rows+v.rows > togetherRows || v.table != g.waiting[0].table || taken[v.of.key()] {
+	for ; seen < len(g.waiting) && len(values) < togetherMax; seen++ {
+		v := g.waiting[seen]
+		if v.table != table || taken[v.of.key()] || rows+v.rows > togetherRows {
 			rest = append(rest, v)
 			continue
 		}
 		taken[v.of.key()] = true
 		values, rows = append(values, v), rows+v.rows
 	}
-	g.waiting = rest
+	// Those that were passed over stay first. At the beginning of a minute there may be thousands behind them, which are
+	// not copied.
+	first := seen - len(rest)
+	copy(g.waiting[first:seen], rest)
+	clear(g.waiting[:first])
+	g.waiting = g.waiting[first:]
 	return values
 }
 

@@ -220,6 +220,19 @@ func TestWriteTogether_ComparedAnswersLeave(t *testing.T) {
 	require.False(t, unknown.Plain(), "it is not even tried")
 }
 
+// A panic of the rule that judges ends its caller's goroutine, which handles it, and nothing else.
+func TestWriteReport_APanicReachesItsCaller(t *testing.T) {
+	t.Parallel()
+	s := newTogether(t)
+	w := storetest.ReportOf(storetest.Claim(t, s, "pull", today), storetest.CostRow(today, "", 1_000_000, `{}`))
+	judging := w.Judging
+	w.Judging.Judge = func(*results.Answer, []results.Figure) results.Verdict { panic("a bug") }
+	require.PanicsWithValue(t, "a bug", func() { _, _ = s.WriteReport(t.Context(), w) })
+	w.Judging = judging
+	_, err := s.WriteReport(t.Context(), w)
+	require.NoError(t, err)
+}
+
 // A shared transaction that fails changes nothing, and all its pulls are written alone.
 func TestWriteTogether_OneThatFails(t *testing.T) {
 	t.Parallel()
