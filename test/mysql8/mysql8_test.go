@@ -22,6 +22,7 @@ var skipped = []struct{ test, because string }{
 	{"TestGuardedWrites_WaitForATakeoverUnderWay", "row locks"},
 	{"TestQueued_WhileTheOlderOneIsEnding", "row locks"},
 	{"TestApplyBindings_NewDaysOfCoverageWait", "row locks"},
+	{"TestWriteReport_OneThatWaitsForALock", "row locks"},
 	{"TestRebuildSummary_OvertakenByOneThatMissedABinding", "two transactions at once"},
 	{"TestPrune_.*",
 		"it has no partitions, no two transactions at once, and a DELETE with a subquery about the row fails here"},
