@@ -563,7 +563,8 @@ func laneIsClosed(p *plant) func() {
 func (p *plant) subscribe(name, destination, day string, more map[string]any) string {
 	p.t.Helper()
 	subscription := map[string]any{"destination": destination, "path": "{subscription}/{day}{ext}", "cron": "0 9 * * *",
-		"format": map[string]any{"format": "csv"},
+		"timezone": "Asia/Shanghai", // that of p.day
+		"format":   map[string]any{"format": "csv"},
 		"query": "SELECT day, account_id FROM report_daily_account WHERE day = :day AND 1 = 0 " +
 			"ORDER BY day, account_id, level, object_id"}
 	maps.Copy(subscription, more)
