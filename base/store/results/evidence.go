@@ -114,13 +114,9 @@ func markDoubts(tx *gorm.DB, accountID int64, doubts []Doubt) error {
 	return nil
 }
 
-// judgeReport judges a whole pull's answer for each day, and writes the verdicts into its outcomes.
-func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, stored *storedRows,
-	stale map[day.Day]*staleRows, outcomes []dayOutcome, result *ReportResult) error {
-	if !w.Whole || w.FromHour > 0 {
-		return nil
-	}
-	answers := w.answers(before, stored, stale)
+// judgeReport judges a pull's answers, and writes the verdicts into its outcomes.
+func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, answers []Answer, outcomes []dayOutcome,
+	result *ReportResult) error {
 	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Judging, answers, w.Confirmed)
 	if err != nil {
 		return err
@@ -141,8 +137,11 @@ func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, st
 	return markDoubts(tx, w.AccountID, result.Doubts)
 }
 
-// answers returns a pull's answer for each day. before is the coverage of these days.
+// answers returns a whole pull's answer for each day; nil for any other pull. before is the coverage of these days.
 func (w *ReportWrite) answers(before []Coverage, stored *storedRows, stale map[day.Day]*staleRows) []Answer {
+	if !w.Whole || w.FromHour > 0 {
+		return nil
+	}
 	answers := make([]Answer, len(w.Days))
 	byDay := make(map[day.Day]*Answer, len(w.Days))
 	for i, on := range w.Days {

@@ -119,8 +119,8 @@ func (s Results) writeReport(ctx context.Context, w ReportWrite) (ReportResult, 
 			return nil, err
 		}
 		stale := p.stored.stale(&p.ReportWrite)
-		if err := judgeReport(s.Data, tx, &p.ReportWrite, locked.before, &p.stored, stale, p.outcomes,
-			&p.result); err != nil {
+		answers := p.answers(locked.before, &p.stored, stale)
+		if err := judgeReport(s.Data, tx, &p.ReportWrite, answers, p.outcomes, &p.result); err != nil {
 			return nil, err
 		}
 		if err := p.change(now); err != nil {

@@ -313,13 +313,11 @@ func (p *reportPull) settle(s Results, tx *gorm.DB, now time.Time) (stays bool, 
 	if len(stale) > 0 {
 		return false, nil
 	}
-	if p.FromHour == 0 && p.Judging.Compares != nil {
-		answers := p.answers(p.before, &p.stored, stale)
-		if slices.ContainsFunc(answers, func(a Answer) bool { return p.Judging.Compares(&a) }) {
-			return false, nil
-		}
+	answers := p.answers(p.before, &p.stored, stale)
+	if p.Judging.Compares != nil && slices.ContainsFunc(answers, func(a Answer) bool { return p.Judging.Compares(&a) }) {
+		return false, nil
 	}
-	if err := judgeReport(s.Data, tx, &p.ReportWrite, p.before, &p.stored, stale, p.outcomes, &p.result); err != nil {
+	if err := judgeReport(s.Data, tx, &p.ReportWrite, answers, p.outcomes, &p.result); err != nil {
 		return false, err
 	}
 	return true, p.change(now)
