@@ -87,6 +87,8 @@ type deployment struct {
 	// The flat measures make these once: the run id above those of the long day's table, and the crowd's accounts.
 	filledBelow int64
 	crowded     bool
+
+	jobQueues int // databases of job queues that were made
 }
 
 // deploy starts everything but a consumer. Close the deployment also after an error.

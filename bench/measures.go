@@ -53,7 +53,7 @@ const (
 	machinery    = "machinery"
 )
 
-var measures = slices.Concat(engineMeasures, fullMeasures(), flatMeasures, scaleMeasures())
+var measures = slices.Concat(engineMeasures, fullMeasures(), flatMeasures, scaleMeasures(), jobsMeasures())
 
 var engineMeasures = []measure{
 	{

@@ -29,6 +29,7 @@ import (
 	"adsync/base/telemetry"
 	"adsync/consumer"
 	"adsync/engine"
+	"adsync/jobs"
 	"adsync/producer"
 	"adsync/producer/overview"
 	"adsync/producer/page"
@@ -64,6 +65,7 @@ type Options struct {
 	API       httpapi.Config
 	RateLimit ratelimit.Config
 	Debug     telemetry.DebugConfig
+	Jobs      jobs.Config // of the job queue, which is not served with Once and Live
 	Logger    *slog.Logger
 	Level     *slog.LevelVar // of Logger; nil if it does not change
 	Out       io.Writer      // the screen, or the report of Once
@@ -115,6 +117,7 @@ type stack struct {
 	runs    *runs.Runs
 	board   *overview.Cache
 	truth   *truth
+	jobs    *jobs.Server             // nil if none is served
 	partner *summaries.PartnerSource // nil for a live account
 	closers []func() error           // in the order in which they were opened
 }
@@ -204,6 +207,11 @@ func (s *stack) open(ctx context.Context) error {
 		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner,
 		Files: files, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
+	if !s.ends() {
+		if err := s.openJobs(ctx, registry); err != nil {
+			return err
+		}
+	}
 	return s.addServices(database, s.parts)
 }
 
@@ -300,6 +308,9 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	s.manager.Add("consumer", work)
 	s.manager.Add("token refreshes", parts.HoldTokens())
 	s.manager.Add("producer", plan)
+	if s.jobs != nil {
+		s.manager.Add("jobs", s.jobs)
+	}
 	s.manager.Add("api", s.server.Gate())
 	return nil
 }
@@ -463,6 +474,7 @@ func (s *stack) addresses() []string {
 		s.address() + "/        # the first page, in a browser",
 		"export SIMULATOR=" + s.world.address + "        # the simulated platforms",
 		"export ADSYNC_SERVER=" + s.address() + "        # for adsync's commands in another shell",
+		"export JOBS=http://" + s.jobs.Addr() + "        # the job queue",
 	}
 }
 

@@ -32,6 +32,8 @@ type Database struct {
 	ShardBy      string        `koanf:"shard_by" doc:"For the data database behind a sharding proxy: the end of CREATE TABLE for sharded tables, with {key} for the shard key, such as shardkey={key} of TDSQL. Set it before the first migrate up: existing tables are not changed."`
 	CopyBy       string        `koanf:"copy_by" doc:"The end of CREATE TABLE for small tables of which each shard has a copy, such as shardkey=noshardkey_allset."`
 	Patience     time.Duration `koanf:"patience" doc:"How long the server may take to answer a statement, and so how long a hanging server stays unnoticed. A shorter deadline of the caller applies. Half of it is the longest wait for a lock. Not for sqlite."`
+
+	durable bool // see OpenDurable
 }
 
 // Name identifies the database without its credentials: host:port/name, or SQLite's file.
@@ -65,10 +67,11 @@ func DefaultConfig() Config {
 
 // Validate checks the settings without connecting.
 func (c Config) Validate() error {
-	return errors.Join(c.Config.validate("config"), c.Data.validate("data"))
+	return errors.Join(c.Config.Validate("config"), c.Data.Validate("data"))
 }
 
-func (d Database) validate(key string) error {
+// Validate checks the settings of the database key without connecting.
+func (d Database) Validate(key string) error {
 	var errs []error
 	if d.Driver != MySQL && d.Driver != SQLite {
 		errs = append(errs, &config.FieldError{Key: key + ".driver", Value: d.Driver, Want: "mysql or sqlite"})
@@ -84,7 +87,7 @@ func (d Database) validate(key string) error {
 	if d.Patience != 0 && (d.Patience < 2*time.Second || d.Patience > 24*time.Hour) {
 		errs = append(errs, &config.FieldError{Key: key + ".patience", Value: d.Patience.String(), Want: "2s to 24h"})
 	}
-	if (d.ShardBy != "" || d.CopyBy != "") && (d.Driver == SQLite || key == "config") {
+	if (d.ShardBy != "" || d.CopyBy != "") && (d.Driver == SQLite || key != "data") {
 		errs = append(errs, &config.FieldError{Key: key + ".shard_by",
 			Want: "nothing, and no copy_by: only MySQL's data database can be sharded"})
 	}

@@ -26,6 +26,13 @@ type DB struct {
 	pulls    *DB        // see Pulls; nil with SQLite, and of the config database
 }
 
+// OpenDurable opens a database that is neither config nor data. It opens SQLite's file, which keeps each commit through
+// a power failure, and contacts no server.
+func OpenDurable(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
+	cfg.durable = true
+	return openDB(ctx, cfg, false, log)
+}
+
 // openDB opens a database, with connections of their own for pulls if it has any.
 func openDB(ctx context.Context, cfg Database, pulled bool, log *slog.Logger) (*DB, error) {
 	db := &DB{dialect: Dialect(cfg.Driver), shardBy: cfg.ShardBy, copyBy: cfg.CopyBy}
@@ -39,10 +46,10 @@ func openDB(ctx context.Context, cfg Database, pulled bool, log *slog.Logger) (*
 	}
 	var err error
 	if cfg.Driver == SQLite {
-		if db.writer, err = openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 1); err != nil {
+		if db.writer, err = openSQLite(ctx, cfg, gormConfig, 1); err != nil {
 			return nil, err
 		}
-		reader, err := openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 4)
+		reader, err := openSQLite(ctx, cfg, gormConfig, 4)
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}

@@ -149,9 +149,13 @@ func SQLiteFile(path string, query url.Values) string {
 }
 
 // openSQLite opens a pool. config is its own, as in openMySQL.
-func openSQLite(ctx context.Context, path string, config gorm.Config, conns int) (*gorm.DB, error) {
+func openSQLite(ctx context.Context, cfg Database, config gorm.Config, conns int) (*gorm.DB, error) {
+	path, synced := cfg.Writer.Reveal(), "synchronous(NORMAL)"
+	if cfg.durable {
+		synced = "synchronous(FULL)"
+	}
 	query := url.Values{"_pragma": {
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "cache_size(-16000)",
+		"busy_timeout(10000)", "journal_mode(WAL)", synced, "foreign_keys(1)", "cache_size(-16000)",
 	}, "_time_format": {"sqlite"}}
 	if conns == 1 {
 		// The writer takes its lock at BEGIN: a read-then-write transaction that upgrades later fails with BUSY.

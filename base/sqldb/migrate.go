@@ -46,35 +46,45 @@ func (e *SchemaError) Error() string {
 		e.Have, e.Want)
 }
 
-func (s *Databases) provider(database string) (*goose.Provider, error) {
-	db := s.database(database)
+// Schema is the tables of a set of migrations in a database.
+type Schema struct {
+	db  *DB
+	set string
+}
+
+// SchemaOf returns the tables of a set, which is a folder of migrations.
+func SchemaOf(d *DB, set string) Schema { return Schema{d, set} }
+
+func (s *Databases) schema(database string) Schema { return SchemaOf(s.database(database), database) }
+
+func (t Schema) provider() (*goose.Provider, error) {
 	dialect := goose.DialectMySQL
-	if db.dialect == SQLiteDialect {
+	if t.db.dialect == SQLiteDialect {
 		dialect = goose.DialectSQLite3
 	}
-	files, err := migrationFiles(db, database)
+	files, err := migrationFiles(t.db, t.set)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := db.SQL()
+	pool, err := t.db.SQL()
 	if err != nil {
 		return nil, err
 	}
 	// Each database has its own table of versions, so that both may use one MySQL schema. Numbers are assigned when a
 	// change is begun, and changes land in another order.
-	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)),
+	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(t.set)),
 		goose.WithAllowOutofOrder(true))
 }
 
-func migrationFiles(d *DB, database string) (fs.FS, error) {
-	files, err := fs.Sub(migrations.FS, string(d.dialect)+"/"+database)
+func migrationFiles(d *DB, set string) (fs.FS, error) {
+	files, err := fs.Sub(migrations.FS, string(d.dialect)+"/"+set)
 	if err == nil && d.shardBy != "" {
 		files = placedFiles{files, d}
 	}
 	return files, err
 }
 
-func versionTable(database string) string { return "adsync_" + database + "_version" }
+func versionTable(set string) string { return "adsync_" + set + "_version" }
 
 func (s *Databases) database(name string) *DB {
 	if name == "data" {
@@ -92,60 +102,78 @@ const migrateWait = 2 * time.Minute
 // Concurrent calls run one after the other.
 func (s *Databases) MigrateUp(ctx context.Context) error {
 	for _, name := range databases {
-		p, err := s.provider(name)
+		err := s.schema(name).MigrateUp(ctx, func() error {
+			if name != "data" {
+				return nil
+			}
+			return errors.Join(ensureOneRow(ctx, s.Data), s.ensureComingPartitions(ctx))
+		})
 		if err != nil {
 			return err
-		}
-		if err := checkBinlog(ctx, s.database(name)); err != nil {
-			return fmt.Errorf("migrate the %s database: %w", name, err)
-		}
-		unlock, err := lockMigrations(ctx, s.database(name))
-		if err != nil {
-			return fmt.Errorf("migrate the %s database: %w", name, err)
-		}
-		if err = repairVersions(ctx, s.database(name), versionTable(name)); err == nil {
-			err = s.dropWidthTriggers(ctx, name)
-		}
-		if err == nil {
-			err = s.migrateUp(ctx, name, p)
-		}
-		if err == nil {
-			err = errors.Join(s.createWidthTriggers(ctx, name), setVersionCharset(ctx, s.database(name), versionTable(name)))
-		}
-		if err == nil && name == "data" {
-			err = errors.Join(ensureOneRow(ctx, s.Data), s.ensureComingPartitions(ctx))
-		}
-		unlock()
-		if err != nil {
-			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
 	}
 	return nil
 }
 
+// MigrateUp applies the missing migrations, and then calls finish under the same lock. Concurrent calls run one after
+// the other.
+func (t Schema) MigrateUp(ctx context.Context, finish func() error) error {
+	if err := t.migrateLocked(ctx, finish); err != nil {
+		return fmt.Errorf("migrate the %s database: %w", t.set, err)
+	}
+	return nil
+}
+
+func (t Schema) migrateLocked(ctx context.Context, finish func() error) error {
+	p, err := t.provider()
+	if err != nil {
+		return err
+	}
+	if err := checkBinlog(ctx, t.db); err != nil {
+		return err
+	}
+	unlock, err := lockMigrations(ctx, t.db)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err = repairVersions(ctx, t.db, versionTable(t.set)); err == nil {
+		err = dropWidthTriggers(ctx, t.db)
+	}
+	if err == nil {
+		err = t.migrateUp(ctx, p)
+	}
+	if err == nil {
+		err = errors.Join(t.createWidthTriggers(ctx), setVersionCharset(ctx, t.db, versionTable(t.set)))
+	}
+	if err != nil {
+		return err
+	}
+	return finish()
+}
+
 // migrateUp applies the missing migrations. MySQL commits an ALTER TABLE immediately. If a migration ended between
 // that and the record of its version, its columns or keys exist already, and it is finished statement by statement.
-func (s *Databases) migrateUp(ctx context.Context, name string, p *goose.Provider) error {
+func (t Schema) migrateUp(ctx context.Context, p *goose.Provider) error {
 	for {
 		_, err := p.Up(ctx)
 		partial, ok := errors.AsType[*goose.PartialError](err)
 		if !ok || !alreadyAltered(partial.Err) {
 			return err
 		}
-		if err := s.finishMigration(ctx, name, partial.Failed.Source.Path); err != nil {
+		if err := t.finishMigration(ctx, partial.Failed.Source.Path); err != nil {
 			return err
 		}
-		note := "INSERT INTO " + versionTable(name) + " (version_id, is_applied) VALUES (?, ?)"
-		if err := s.database(name).Writer(ctx).Exec(note, partial.Failed.Source.Version, true).Error; err != nil {
+		note := "INSERT INTO " + versionTable(t.set) + " (version_id, is_applied) VALUES (?, ?)"
+		if err := t.db.Writer(ctx).Exec(note, partial.Failed.Source.Version, true).Error; err != nil {
 			return err
 		}
 	}
 }
 
 // finishMigration runs a migration that was partly applied: its other statements may be repeated.
-func (s *Databases) finishMigration(ctx context.Context, database, file string) error {
-	db := s.database(database)
-	files, err := migrationFiles(db, database)
+func (t Schema) finishMigration(ctx context.Context, file string) error {
+	files, err := migrationFiles(t.db, t.set)
 	if err != nil {
 		return err
 	}
@@ -158,7 +186,7 @@ func (s *Databases) finishMigration(ctx context.Context, database, file string) 
 		if statement = withoutComments(statement); statement == "" {
 			continue
 		}
-		if err := db.Writer(ctx).Exec(statement).Error; err != nil && !alreadyAltered(err) {
+		if err := t.db.Writer(ctx).Exec(statement).Error; err != nil && !alreadyAltered(err) {
 			return fmt.Errorf("finish %s: %w", file, err)
 		}
 	}
@@ -304,11 +332,11 @@ func lockMigrations(ctx context.Context, d *DB) (unlock func(), err error) {
 // MigrateDown reverts the newest migration of each database, with the data in its tables.
 func (s *Databases) MigrateDown(ctx context.Context) error {
 	for _, name := range databases {
-		p, err := s.provider(name)
+		p, err := s.schema(name).provider()
 		if err != nil {
 			return err
 		}
-		if err := s.dropWidthTriggers(ctx, name); err != nil {
+		if err := dropWidthTriggers(ctx, s.database(name)); err != nil {
 			return fmt.Errorf("migrate the %s database down: %w", name, err)
 		}
 		if _, err := p.Down(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) {
@@ -320,18 +348,18 @@ func (s *Databases) MigrateDown(ctx context.Context) error {
 
 // versions returns the newest version that a database has, which this program may not know, and every migration that
 // this program knows, oldest first.
-func (s *Databases) versions(ctx context.Context, name string) (have int64, all []MigrationStatus, err error) {
-	p, err := s.provider(name)
+func (t Schema) versions(ctx context.Context) (have int64, all []MigrationStatus, err error) {
+	p, err := t.provider()
 	if err != nil {
 		return 0, nil, err
 	}
-	isBlank, err := blankVersions(ctx, s.database(name), versionTable(name))
+	isBlank, err := blankVersions(ctx, t.db, versionTable(t.set))
 	if err != nil {
-		return 0, nil, fmt.Errorf("version of the %s database: %w", name, err)
+		return 0, nil, fmt.Errorf("version of the %s database: %w", t.set, err)
 	}
 	if isBlank {
 		for _, source := range p.ListSources() {
-			all = append(all, MigrationStatus{Database: name, Version: source.Version, Name: source.Path})
+			all = append(all, MigrationStatus{Database: t.set, Version: source.Version, Name: source.Path})
 		}
 		return 0, all, nil
 	}
@@ -340,10 +368,10 @@ func (s *Databases) versions(ctx context.Context, name string) (have int64, all 
 		have, err = p.GetDBVersion(ctx)
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("version of the %s database: %w", name, err)
+		return 0, nil, fmt.Errorf("version of the %s database: %w", t.set, err)
 	}
 	for _, m := range list {
-		all = append(all, MigrationStatus{Database: name, Version: m.Source.Version, Name: m.Source.Path,
+		all = append(all, MigrationStatus{Database: t.set, Version: m.Source.Version, Name: m.Source.Path,
 			Applied: m.State == goose.StateApplied})
 	}
 	return have, all, nil
@@ -353,7 +381,7 @@ func (s *Databases) versions(ctx context.Context, name string) (have int64, all 
 func (s *Databases) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) {
 	var all []MigrationStatus
 	for _, name := range databases {
-		_, known, err := s.versions(ctx, name)
+		_, known, err := s.schema(name).versions(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -367,20 +395,30 @@ func (s *Databases) MigrationStatus(ctx context.Context) ([]MigrationStatus, err
 func (s *Databases) CheckSchema(ctx context.Context) error {
 	var errs []error
 	for _, name := range databases {
-		if err := checkBinlog(ctx, s.database(name)); err != nil {
-			return fmt.Errorf("%s database: %w", name, err)
-		}
-		have, known, err := s.versions(ctx, name)
-		if err != nil {
+		err := s.schema(name).Check(ctx)
+		if _, other := errors.AsType[*SchemaError](err); err != nil && !other {
 			return err
 		}
-		want := known[len(known)-1].Version
-		switch {
-		case have != want || slices.ContainsFunc(known, func(m MigrationStatus) bool { return !m.Applied }):
-			errs = append(errs, &SchemaError{Database: name, Have: have, Want: want})
-		case name == "data":
-			errs = append(errs, checkOneRow(ctx, s.Data))
+		if err == nil && name == "data" {
+			err = checkOneRow(ctx, s.Data)
 		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// Check returns a SchemaError if the tables are older or newer than this program.
+func (t Schema) Check(ctx context.Context) error {
+	if err := checkBinlog(ctx, t.db); err != nil {
+		return fmt.Errorf("%s database: %w", t.set, err)
+	}
+	have, known, err := t.versions(ctx)
+	if err != nil {
+		return err
+	}
+	want := known[len(known)-1].Version
+	if have != want || slices.ContainsFunc(known, func(m MigrationStatus) bool { return !m.Applied }) {
+		return &SchemaError{Database: t.set, Have: have, Want: want}
+	}
+	return nil
 }

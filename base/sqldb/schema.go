@@ -17,7 +17,7 @@ func TablesOf(database string) ([]string, error) {
 func (s *Databases) Versions(ctx context.Context) (map[string]int64, error) {
 	all := map[string]int64{}
 	for _, name := range databases {
-		have, _, err := s.versions(ctx, name)
+		have, _, err := s.schema(name).versions(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -87,16 +87,15 @@ var widthTriggers = map[string]string{"_fits_insert": "INSERT", "_fits_update": 
 
 // createWidthTriggers creates triggers with which SQLite refuses texts that do not fit MySQL's columns. It may be
 // repeated.
-func (s *Databases) createWidthTriggers(ctx context.Context, database string) error {
-	db := s.database(database)
-	if db.dialect != SQLiteDialect {
+func (t Schema) createWidthTriggers(ctx context.Context) error {
+	if t.db.dialect != SQLiteDialect {
 		return nil
 	}
-	tables, err := textColumns(database)
+	tables, err := textColumns(t.set)
 	if err != nil {
 		return err
 	}
-	have, err := db.Tables(ctx)
+	have, err := t.db.Tables(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func (s *Databases) createWidthTriggers(ctx context.Context, database string) er
 			sql := "CREATE TRIGGER IF NOT EXISTS " + table + end + " BEFORE " + verb + " ON " + table + " WHEN " +
 				strings.Join(wrong, " OR ") +
 				" BEGIN SELECT RAISE(ABORT, '" + unfitText + table + "'); END"
-			if err := db.Writer(ctx).Exec(sql).Error; err != nil {
+			if err := t.db.Writer(ctx).Exec(sql).Error; err != nil {
 				return fmt.Errorf("limit the texts of %s: %w", table, err)
 			}
 		}
@@ -125,18 +124,17 @@ func (s *Databases) createWidthTriggers(ctx context.Context, database string) er
 }
 
 // dropWidthTriggers removes what createWidthTriggers created: a column that a trigger reads cannot be dropped.
-func (s *Databases) dropWidthTriggers(ctx context.Context, database string) error {
-	db := s.database(database)
-	if db.dialect != SQLiteDialect {
+func dropWidthTriggers(ctx context.Context, d *DB) error {
+	if d.dialect != SQLiteDialect {
 		return nil
 	}
 	var names []string
-	err := db.Writer(ctx).Raw(
+	err := d.Writer(ctx).Raw(
 		"SELECT name FROM sqlite_master WHERE type = 'trigger' AND (name LIKE '%!_fits!_insert' ESCAPE '!' OR name LIKE " +
 			"'%!_fits!_update' ESCAPE '!')").Scan(&names).Error
 	for _, name := range names {
 		if err == nil {
-			err = db.Writer(ctx).Exec("DROP TRIGGER IF EXISTS " + name).Error
+			err = d.Writer(ctx).Exec("DROP TRIGGER IF EXISTS " + name).Error
 		}
 	}
 	return err

@@ -23,9 +23,9 @@ func newMigrateUp(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Brings the tables to this program's version",
-		Long: `Applies the missing migrations to both databases, creates the platforms' raw tables and the coming days' log
-tables, writes the default tasks of each platform that has none, and creates the Kafka topics of all lanes. It may be
-repeated, and run by several at once: what exists stays as it is.`,
+		Long: `Applies the missing migrations to both databases and to that of the jobs, creates the platforms' raw tables
+and the coming days' log tables, writes the default tasks of each platform that has none, and creates the Kafka
+topics of all lanes. It may be repeated, and run by several at once: what exists stays as it is.`,
 		Example: `  adsync migrate up --config adsync.yaml
   adsync migrate up --topics=false   # without Kafka; serve creates the topics too`,
 		Args: usage.NoArgs,
@@ -46,6 +46,9 @@ func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics 
 	if err != nil {
 		return err
 	}
+	if err := migrateJobs(ctx, cfg, logger); err != nil {
+		return err
+	}
 	fmt.Fprintln(out, "The tables are at this program's version.")
 	if seeded > 0 {
 		fmt.Fprintf(out, "%s written.\n", plural.Count(seeded, "default task was", "default tasks were"))
@@ -63,4 +66,17 @@ func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics 
 	}
 	fmt.Fprintf(out, "%s ready.\n", plural.Count(n, "topic is", "topics are"))
 	return nil
+}
+
+// migrateJobs brings the tables of the job queue to this program's version. A data database behind a sharding proxy has
+// no place for them.
+func migrateJobs(ctx context.Context, cfg settings.Config, logger *slog.Logger) error {
+	if cfg.Jobs.Store.Writer.Reveal() == "" && cfg.Store.Data.ShardBy != "" {
+		return nil
+	}
+	s, err := cfg.Jobs.Open(ctx, cfg.Store.Data, logger)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.MigrateUp(ctx), s.Close())
 }

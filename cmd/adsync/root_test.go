@@ -31,13 +31,13 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		{"a word too many", []string{"version", "now"},
 			"adsync: \"now\" is too much: only flags go here\n\nFor help: adsync version --help\n"},
 		{"an unknown role", []string{"serve", "--role=boss"},
-			"adsync: --role is \"boss\": want producer, consumer or all\n\nFor help: adsync serve --help\n"},
+			"adsync: --role is \"boss\": want producer, consumer, jobs or all\n\nFor help: adsync serve --help\n"},
 		{"an unknown output", []string{"version", "--output=xml"},
 			"adsync: --output is \"xml\": want text or json\n\nFor help: adsync version --help\n"},
 		{"a setting without a value", []string{"config", "check", "--set", "log.level"},
 			"adsync: --set is \"log.level\": want key=value, such as log.level=debug\n\nFor help: adsync config check --help\n"},
 		{"an unknown command to check for", []string{"config", "check", "--for", "print"},
-			"adsync: --for is \"print\": want bind, dead, migrate, restore, serve, simulate, standalone or unbind\n\n" +
+			"adsync: --for is \"print\": want bind, dead, jobs, migrate, restore, serve, simulate, standalone or unbind\n\n" +
 				"For help: adsync config check --help\n"},
 		{"too few accounts to simulate", []string{"simulate", "--accounts=1"},
 			"adsync: --accounts is 1: want 2 to 1000000, shared by the platforms\n\nFor help: adsync simulate --help\n"},

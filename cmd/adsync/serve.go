@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"adsync/base/broker"
@@ -23,6 +24,7 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
+	"adsync/jobs"
 	"adsync/producer/page"
 )
 
@@ -32,6 +34,7 @@ type role string
 const (
 	roleProducer role = "producer"
 	roleConsumer role = "consumer"
+	roleJobs     role = "jobs"
 	roleAll      role = "all"
 )
 
@@ -46,7 +49,9 @@ signal ends it at once.
   producer   turns due tasks into runs and runs into work for the consumers, sends retries, serves the API.
              Several may run: one leads and the others stand by.
   consumer   calls the platforms and writes the tables. Any number may run.
-  all        both in one process; the default.
+  jobs       serves the job queue over HTTP, on jobs.listen (127.0.0.1:7777). Any number may run. It needs only
+             the database.
+  all        producer and consumer in one process, and jobs if jobs.listen is set; the default.
 
 Before the first start, and after an upgrade, run "adsync migrate up": serve refuses tables that are older or
 newer than itself. The start waits up to 5 minutes for each database and for Kafka, and logs what it waits for. It
@@ -59,10 +64,14 @@ and, with a token, /metrics and the API. api.metrics_listen is an address for /m
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen := role(cmp.Or(name, settings.Variable(a.Environ, "ADSYNC_ROLE"), string(roleAll)))
 			if err := usage.OneOf("role", string(chosen), string(roleProducer), string(roleConsumer),
-				string(roleAll)); err != nil {
+				string(roleJobs), string(roleAll)); err != nil {
 				return err
 			}
-			cfg, _, err := a.Load(cmd, "serve")
+			needs := "serve"
+			if chosen == roleJobs {
+				needs = "jobs"
+			}
+			cfg, _, err := a.Load(cmd, needs)
 			if err != nil {
 				return err
 			}
@@ -70,10 +79,13 @@ and, with a token, /metrics and the API. api.metrics_listen is an address for /m
 			if err != nil {
 				return err
 			}
+			if chosen == roleJobs {
+				return serveJobs(cmd.Context(), cfg, logger.With("role", string(chosen)))
+			}
 			return serve(cmd.Context(), cfg, chosen, logger.With("role", string(chosen)), level)
 		},
 	}
-	cmd.Flags().StringVar(&name, "role", "", "producer, consumer or all (or ADSYNC_ROLE)")
+	cmd.Flags().StringVar(&name, "role", "", "producer, consumer, jobs or all (or ADSYNC_ROLE)")
 	settings.Flag(cmd.Flags(), "listen", "api.listen", "address of the API, health and metrics")
 	return cmd
 }
@@ -82,13 +94,14 @@ and, with a token, /metrics and the API. api.metrics_listen is an address for /m
 type instance struct {
 	engine.Servers
 
-	server *httpapi.Server
-	box    *secret.Box
-	tracer *trace.Tracer
-	clock  *clock.Database
-	parts  *engine.Engine
-	files  *engine.Files // nil for a producer
-	logger *slog.Logger
+	server   *httpapi.Server
+	registry *prometheus.Registry
+	box      *secret.Box
+	tracer   *trace.Tracer
+	clock    *clock.Database
+	parts    *engine.Engine
+	files    *engine.Files // nil for a producer
+	logger   *slog.Logger
 }
 
 // serve runs the role until ctx ends. The parts start in the order in which they are added, and stop in reverse: the
@@ -112,6 +125,12 @@ func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.L
 			return err
 		}
 	}
+	if chosen == roleAll && cfg.Jobs.Listen != "" {
+		err := addJobs(ctx, m, p.server, cfg, jobs.Deps{Redis: p.Redis, Keys: p.Keys, Logger: logger, Registerer: p.registry})
+		if err != nil {
+			return err
+		}
+	}
 	m.Add("api", p.server.Gate())
 	return m.Run(ctx)
 }
@@ -119,7 +138,7 @@ func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.L
 // newInstance makes the clients of all servers. It contacts none.
 func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger) (p *instance, err error) {
 	registry := telemetry.NewRegistry()
-	p = &instance{logger: logger}
+	p = &instance{registry: registry, logger: logger}
 	if p.server, err = httpapi.New(cfg.API, registry, logger); err != nil {
 		return nil, err
 	}
@@ -227,6 +246,47 @@ func (p *instance) addProducer(m *service.Manager, cfg settings.Config) error {
 		StopFunc: ended.Stop})
 	p.server.Check("producer", plan.Ready)
 	m.Add("producer", plan)
+	return nil
+}
+
+// serveJobs runs the role jobs until ctx ends. It needs no Kafka, and uses Redis if it is there.
+func serveJobs(ctx context.Context, cfg settings.Config, logger *slog.Logger) error {
+	registry := telemetry.NewRegistry()
+	server, err := httpapi.New(cfg.API, registry, logger)
+	if err != nil {
+		return err
+	}
+	cache, err := redis.Open(cfg.Redis)
+	if err != nil {
+		return fmt.Errorf("set up Redis: %w", err)
+	}
+	m := service.NewManager(logger)
+	m.Add("http", server)
+	m.Add("profiles", telemetry.NewProfiles(cfg.Debug, logger))
+	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
+	err = addJobs(ctx, m, server, cfg, jobs.Deps{Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Logger: logger,
+		Registerer: registry})
+	if err != nil {
+		return err
+	}
+	m.Add("api", server.Gate())
+	return m.Run(ctx)
+}
+
+// addJobs adds the job queue and its database. It completes d.
+func addJobs(ctx context.Context, m *service.Manager, server *httpapi.Server, cfg settings.Config, d jobs.Deps) error {
+	store, err := cfg.Jobs.Open(ctx, cfg.Store.Data, d.Logger)
+	if err != nil {
+		return fmt.Errorf("set up the job queue: %w", err)
+	}
+	server.NeedForRequests("jobs database", store.Ping)
+	now := clock.NewDatabase(store.Now, d.Logger)
+	d.Store, d.Clock, d.Node = store, now, node()
+	m.Add("jobs store", service.Func{StopFunc: closing(d.Logger, "jobs store", store.Close)})
+	m.AddPatient("jobs schema", awaited(d.Logger, "the database of jobs", store.CheckSchema))
+	m.AddPatient("jobs clock", service.Func{StartFunc: awaiting(d.Logger, "the time of the jobs database", now.Start),
+		StopFunc: now.Stop})
+	m.Add("jobs", jobs.New(cfg.Jobs, d))
 	return nil
 }
 

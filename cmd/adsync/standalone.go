@@ -24,6 +24,7 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
+	"adsync/jobs"
 	"adsync/media"
 	"adsync/simulator"
 	"adsync/standalone"
@@ -98,6 +99,7 @@ It exits with 0 if they are equal, 1 if they differ or something failed, 2 if th
 			if o.Once && sources.Of("api.listen") == "default" {
 				cfg.API.Listen = "127.0.0.1:0" // Another adsync may have the usual address, and nobody calls this one.
 			}
+			chooseJobs(&cfg, sources)
 			o.Out = cmd.OutOrStdout()
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
 		},
@@ -118,6 +120,23 @@ func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, pull *live.Pul
 	flags.StringVar(output, "output", "text", "text, or with --once and --live json")
 	liveFlags(flags, pull)
 	settings.Flag(flags, "listen", "api.listen", "address of the API, health and metrics")
+}
+
+// chooseJobs completes the settings of the job queue. Callers on this machine need no token. Next to another standalone
+// the queue has any free port.
+func chooseJobs(cfg *settings.Config, sources *config.Sources) {
+	if sources.Of("jobs.tokens") == "default" {
+		cfg.Jobs.Tokens = jobs.TokensNone
+	}
+	if sources.Of("api.listen") == "default" {
+		return
+	}
+	for key, address := range map[string]*string{"jobs.listen": &cfg.Jobs.Listen,
+		"jobs.admin_listen": &cfg.Jobs.AdminListen} {
+		if sources.Of(key) == "default" {
+			*address = "127.0.0.1:0"
+		}
+	}
 }
 
 // chooseWorld puts the simulated world of the flags into the options.
@@ -174,6 +193,7 @@ func runStandalone(ctx context.Context, cfg settings.Config, o standalone.Option
 	}
 	o.API, o.RateLimit, o.Debug, o.Logger = cfg.API, cfg.RateLimit, cfg.Debug, logger
 	o.Level = current
+	o.Jobs = cfg.Jobs
 	return standalone.Run(ctx, o)
 }
 

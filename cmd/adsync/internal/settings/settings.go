@@ -27,6 +27,7 @@ import (
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/consumer"
 	"adsync/engine"
+	"adsync/jobs"
 	"adsync/producer"
 	"adsync/upkeep"
 )
@@ -45,6 +46,7 @@ type Config struct {
 	Consumer  consumer.Config    `koanf:"consumer" doc:"The role that does the work."`
 	Media     engine.MediaConfig `koanf:"media" doc:"How the platforms are reached."`
 
+	Jobs    jobs.Config             `koanf:"jobs" doc:"The job queue over HTTP."`
 	Files   engine.FilesConfig      `koanf:"files" doc:"How report files are made."`
 	Partner summaries.PartnerConfig `koanf:"partner" doc:"The figures of the business itself, for wide_daily."`
 	Sources copies.SourcesConfig    `koanf:"sources" doc:"Databases whose tables are copied, by name: {NAME: {driver: mysql, dsn: user:password@tcp(host:3306)/name}}. Give all producers and consumers the same."`
@@ -67,6 +69,7 @@ func Default() Config {
 		Producer:  producer.DefaultConfig(),
 		Consumer:  consumer.DefaultConfig(),
 		Media:     engine.DefaultMediaConfig(),
+		Jobs:      jobs.DefaultConfig(),
 		Files:     engine.DefaultFilesConfig(),
 		Partner:   summaries.DefaultPartnerConfig(),
 		Trace:     trace.DefaultConfig(),
@@ -94,9 +97,10 @@ type Source struct {
 // NeededBy lists the sections that a command uses. Other sections need not be valid.
 var NeededBy = map[string][]string{
 	"serve": {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media",
-		"files", "partner", "sources", "debug", "trace"},
-	"migrate":    {"log", "store", "broker"},
-	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "debug"},
+		"jobs", "files", "partner", "sources", "debug", "trace"},
+	"jobs":       {"log", "api", "store", "redis", "jobs", "debug"}, // the role of serve
+	"migrate":    {"log", "store", "broker", "jobs"},
+	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "jobs", "debug"},
 	"simulate":   {"log"},
 	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
 	"unbind":     {"log", "store"}, // and bind account

@@ -1,0 +1,77 @@
+package jobstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/sqldb"
+)
+
+// Outcome is what became of a request about one claim of a job.
+type Outcome int
+
+// The outcomes.
+const (
+	Done     Outcome = iota
+	Stale            // the job was claimed again since
+	NotFound         // there is no such job, or it is dead
+)
+
+// Touch moves the end of a claim to until.
+func (s *Store) Touch(ctx context.Context, k Key, claim int64, until, now time.Time) (Outcome, error) {
+	return s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
+		_, err := s.db.ExecMany(tx, "UPDATE "+j.table+" SET ready_at = ? WHERE queue_id = ? AND id = ?",
+			[]any{sqldb.At(until), int64(k.Queue), k.ID[:]}, false)
+		return err
+	})
+}
+
+// Nack ends a claim without success: the job is ready again after a delay, or a dead letter if that was its last try.
+func (s *Store) Nack(ctx context.Context, k Key, claim int64, delay time.Duration, reason string,
+	now time.Time) (Outcome, error) {
+	return s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
+		if j.Tries > 0 {
+			_, err := s.db.ExecMany(tx, "UPDATE "+j.table+" SET ready_at = ? WHERE queue_id = ? AND id = ?",
+				[]any{sqldb.At(now.Add(delay)), int64(k.Queue), k.ID[:]}, false)
+			return err
+		}
+		if err := s.insertDead(tx, []Job{j}, now, reason); err != nil {
+			return err
+		}
+		_, err := s.deleteIn(tx, []Key{k}, func(Key) string { return j.table })
+		return err
+	})
+}
+
+// onClaim calls change for a job whose present claim has the given number, in a transaction that holds its row.
+func (s *Store) onClaim(ctx context.Context, k Key, claim int64, now time.Time,
+	change func(tx *gorm.DB, j Job) error) (o Outcome, err error) {
+	err = s.db.Tx(ctx, func(tx *gorm.DB) error {
+		o = NotFound
+		for _, table := range s.existing(append(places(k.Queue, k.ID, now), keptTable)) {
+			found, err := sqldb.Rows(tx.Raw("SELECT "+jobColumns+" FROM "+table+" WHERE queue_id = ? AND id = ?"+
+				s.db.Dialect().ForUpdate(), int64(k.Queue), k.ID[:]), scanJob)
+			if err != nil && !isMissing(err) {
+				return err
+			}
+			if len(found) == 0 {
+				continue
+			}
+			j := found[0]
+			if j.table = table; j.Claims != claim || claim == 0 {
+				o = Stale
+				return nil
+			}
+			o = Done
+			return change(tx, j)
+		}
+		return nil
+	})
+	if err != nil {
+		return NotFound, fmt.Errorf("change a claim: %w", err)
+	}
+	return o, nil
+}

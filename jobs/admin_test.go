@@ -1,0 +1,65 @@
+package jobs
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+)
+
+func TestAdmin_TokensAreMadeListedAndWithdrawn(t *testing.T) {
+	r := newRig(t, nil)
+	a := r.sendTo(r.admin, "POST", "/token/bank?description=of+the+bank", "")
+	require.Equal(t, http.StatusCreated, a.status, a.body)
+	made := a.json(t)["token"].(string)
+	require.Equal(t, http.StatusCreated, r.send("PUT", "/api/bank/q", "x", "X-Token: "+made).status)
+	require.Equal(t, http.StatusUnauthorized, r.send("PUT", "/api/shop/q", "x", "X-Token: "+made).status)
+
+	chosen := "a-token-of-our-own-choice"
+	a = r.sendTo(r.admin, "POST", "/token/bank?description=ours&token="+chosen, "")
+	require.Equal(t, chosen, a.json(t)["token"])
+	list := r.sendTo(r.admin, "GET", "/token/bank", "")
+	require.NotContains(t, list.body, made)
+	require.NotContains(t, list.body, chosen)
+	require.Equal(t, map[string]any{made[:12] + "…": "of the bank", chosen[:12] + "…": "ours"}, list.json(t)["tokens"])
+
+	require.Equal(t, http.StatusNoContent, r.sendTo(r.admin, "DELETE", "/token/bank/"+url.PathEscape(made), "").status)
+	r.Server.admin.api.tokens.known = nil // as after some seconds
+	require.Equal(t, http.StatusUnauthorized, r.send("PUT", "/api/bank/q", "x", "X-Token: "+made).status)
+	require.Equal(t, http.StatusCreated, r.send("PUT", "/api/bank/q", "x", "X-Token: "+chosen).status)
+}
+
+func TestAdmin_Refusals(t *testing.T) {
+	r := newRig(t, nil)
+	for path, reason := range map[string]string{
+		"/token/bank":                        "invalid description",
+		"/token/bank?description=x&token=no": "the user token was too short",
+		"/token/bank?description=x&token=" + strings.Repeat("t", 256): "the user token was too long",
+		"/token/" + strings.Repeat("n", 256) + "?description=x":       "the namespace name was too long",
+		"/token/ba.nk?description=x":                                  "namespace name contains forbidden characters",
+	} {
+		a := r.sendTo(r.admin, "POST", path, "")
+		require.Equal(t, http.StatusBadRequest, a.status, path)
+		require.Equal(t, reason, a.json(t)["error"], path)
+	}
+	require.Equal(t, http.StatusNotFound, r.sendTo(r.admin, "GET", "/nothing", "").status)
+	require.Equal(t, http.StatusOK, r.sendTo(r.admin, "GET", "/version", "").status)
+	require.JSONEq(t, `["default"]`, r.sendTo(r.admin, "GET", "/pools", "").body)
+}
+
+func TestAdmin_APassword(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.AdminPassword = secret.NewText("a good password") })
+	basic := func(user, password string) string {
+		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+	}
+	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "").status)
+	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "", basic("admin", "wrong")).status)
+	require.Equal(t, http.StatusUnauthorized,
+		r.sendTo(r.admin, "GET", "/token/bank", "", basic("root", "a good password")).status)
+	require.Equal(t, http.StatusOK, r.sendTo(r.admin, "GET", "/token/bank", "", basic("admin", "a good password")).status)
+}

@@ -1,0 +1,147 @@
+package jobs
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/store/jobstore"
+)
+
+// queues is the job queue of one store, in this process.
+type queues struct {
+	store  *jobstore.Store
+	clock  clock.Clock // the database's
+	logger *slog.Logger
+	desks  *desks
+	counts *metrics
+	wake   *wake // nil for a process alone
+
+	publications *batch[jobstore.Job]
+	acks         *batch[jobstore.Key]
+
+	mu    sync.Mutex
+	named map[jobstore.QueueID]time.Time // when a queue's name was noted
+}
+
+// jobOverhead is about what a job costs besides its body, in bytes.
+const jobOverhead = 200
+
+func newQueues(store *jobstore.Store, c clock.Clock, logger *slog.Logger, counts *metrics) *queues {
+	q := &queues{store: store, clock: c, logger: logger, counts: counts, named: map[jobstore.QueueID]time.Time{}}
+	q.desks = newDesks(store, c, logger, counts)
+	q.publications = &batch[jobstore.Job]{write: q.write,
+		size: func(j jobstore.Job) int { return len(j.Body) + len(j.Attributes) + jobOverhead }}
+	q.acks = &batch[jobstore.Key]{size: func(jobstore.Key) int { return jobOverhead },
+		write: func(ctx context.Context, keys []jobstore.Key) error {
+			if err := store.Ack(ctx, keys, c.Now()); err != nil {
+				return err
+			}
+			counts.acknowledged.Add(float64(len(keys)))
+			return nil
+		}}
+	return q
+}
+
+// write publishes jobs and announces those that are ready.
+func (q *queues) write(ctx context.Context, jobs []jobstore.Job) error {
+	if err := q.store.Publish(ctx, jobs); err != nil {
+		return err
+	}
+	q.counts.published.Add(float64(len(jobs)))
+	q.announce(jobs)
+	return nil
+}
+
+// announce wakes polls for committed jobs that are ready now, in all processes.
+func (q *queues) announce(jobs []jobstore.Job) {
+	ready := q.desks.announce(jobs...)
+	if q.wake != nil {
+		q.wake.tell(ready)
+	}
+}
+
+// order is what a publisher asks for.
+type order struct {
+	delay, ttl time.Duration // a ttl of 0 means forever
+	tries      int
+	priority   int
+	attributes []byte // JSON, or nil
+}
+
+// job makes a job that is published now.
+func (o order) job(q jobstore.Queue, body []byte, now time.Time) jobstore.Job {
+	j := jobstore.Job{Queue: q.ID(), ID: jobstore.NewID(now, jobstore.OutlivesDay(o.delay, o.ttl)), Priority: o.priority,
+		ReadyAt: now.Add(o.delay), Tries: o.tries, Body: body, Attributes: o.attributes}
+	if o.ttl > 0 {
+		j.ExpiresAt = now.Add(o.ttl)
+	}
+	return j
+}
+
+// publish writes a job for each body and returns their ids once they are committed.
+func (q *queues) publish(ctx context.Context, queue jobstore.Queue, o order, bodies ...[]byte) ([]jobstore.ID, error) {
+	if err := q.name(ctx, queue); err != nil {
+		return nil, err
+	}
+	now := q.clock.Now()
+	jobs, ids := make([]jobstore.Job, len(bodies)), make([]jobstore.ID, len(bodies))
+	for i, body := range bodies {
+		jobs[i] = o.job(queue, body, now)
+		ids[i] = jobs[i].ID
+	}
+	return ids, q.publications.do(ctx, jobs...)
+}
+
+// republish publishes a job in place of another, which may be in another queue.
+func (q *queues) republish(ctx context.Context, queue jobstore.Queue, old jobstore.Key, o order,
+	body []byte) (jobstore.ID, error) {
+	if err := q.name(ctx, queue); err != nil {
+		return jobstore.ID{}, err
+	}
+	now := q.clock.Now()
+	j := o.job(queue, body, now)
+	if err := q.store.Republish(ctx, old, j, now); err != nil {
+		return jobstore.ID{}, err
+	}
+	q.counts.published.Inc()
+	q.announce([]jobstore.Job{j})
+	return j.ID, nil
+}
+
+const (
+	// namedFor is how often the use of a queue is noted.
+	namedFor = 10 * time.Minute
+	// namedMax bounds the names that a process remembers.
+	namedMax = 100_000
+)
+
+// name notes a queue's name before its first job, and again after a time.
+func (q *queues) name(ctx context.Context, queue jobstore.Queue) error {
+	id, now := queue.ID(), q.clock.Now()
+	q.mu.Lock()
+	known := now.Sub(q.named[id]) < namedFor
+	q.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := q.store.Name(ctx, []jobstore.Queue{queue}, now); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.named) >= namedMax {
+		clear(q.named)
+	}
+	q.named[id] = now
+	return nil
+}
+
+// wait waits for the writes and claims under way.
+func (q *queues) wait() {
+	q.publications.wait()
+	q.acks.wait()
+	q.desks.work.Wait()
+}
