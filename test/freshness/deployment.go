@@ -42,8 +42,9 @@ const (
 // importantLate is when the important lane is late: under limits of 1.5 times the demand each of its ticks takes 80 s.
 const importantLate = 3 * time.Minute
 
-// arrivalSpread is for cores that are used up: calls were seen to arrive 0.16 s late.
-const arrivalSpread = 200 * time.Millisecond
+// arrivalSpread is for cores that are used up, on which the simulator itself reads a call late. With 200 ms 14 of
+// 199,062 calls were refused, all within three seconds in which many statements took half a second.
+const arrivalSpread = 500 * time.Millisecond
 
 // databaseSettings make the database as large as its data; the rest is as shipped, with a sync at each commit.
 var databaseSettings = []string{"--innodb-buffer-pool-size=4G", "--innodb-log-file-size=1G"}
