@@ -16,6 +16,9 @@ import (
 const (
 	ttrDefault = 2 * time.Minute
 	countMax   = 100
+
+	// answerTimeout is how long a worker may take to read its jobs.
+	answerTimeout = 10 * time.Second
 )
 
 // jobAnswer is a job as the protocol shows it.
@@ -82,14 +85,18 @@ func deliver(c *gin.Context, all []jobAnswer, several bool) bool {
 	if err != nil || c.Request.Context().Err() != nil {
 		return false
 	}
+	// gin's own Flush drops the error.
+	control := http.NewResponseController(c.Writer.(interface{ Unwrap() http.ResponseWriter }).Unwrap())
+	// A worker that does not read must not keep the jobs. A server without deadlines, as in tests, needs none.
+	_ = control.SetWriteDeadline(time.Now().Add(answerTimeout)) //nolint:forbidigo // It is read by this machine alone.
+	defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
 	c.Header("Content-Type", "application/json; charset=utf-8")
 	c.Header("Content-Length", strconv.Itoa(len(text)))
 	c.Status(http.StatusOK)
 	if _, err := c.Writer.Write(text); err != nil {
 		return false
 	}
-	// gin's own Flush drops the error.
-	err = http.NewResponseController(c.Writer.(interface{ Unwrap() http.ResponseWriter }).Unwrap()).Flush()
+	err = control.Flush()
 	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 

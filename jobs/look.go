@@ -104,9 +104,11 @@ func (l *look) look(ctx context.Context, since, now time.Time) error {
 	for _, r := range ready {
 		if !r.LastTries() {
 			l.queues.desks.found(r)
-			continue
 		}
-		for {
+	}
+	l.queues.desks.forget()
+	for _, r := range ready {
+		for r.LastTries() {
 			gone, err := l.queues.store.Bury(ctx, r.Shelf, now)
 			if err != nil {
 				return err
@@ -117,7 +119,6 @@ func (l *look) look(ctx context.Context, since, now time.Time) error {
 			}
 		}
 	}
-	l.queues.desks.forget()
 	return nil
 }
 

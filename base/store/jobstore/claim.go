@@ -156,7 +156,7 @@ func (s *Store) lockReady(tx *gorm.DB, f Shelf, limit int, since, now time.Time)
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
 	return sqldb.Rows(tx.Raw("SELECT "+jobColumns+" FROM "+f.Table+s.db.Dialect().ForceIndex(f.Table, "ready")+" WHERE "+
-		where+" ORDER BY ready_at LIMIT ?"+lock, append(args, limit)...), scanJob)
+		where+" ORDER BY ready_at, id LIMIT ?"+lock, append(args, limit)...), scanJob)
 }
 
 func (s *Store) updateSQL(table, set string, n int) string {

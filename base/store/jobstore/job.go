@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -40,12 +41,28 @@ type ID ulid.ULID
 // keptMark is the bit of an id's seventh byte that marks a job which was published into job_kept.
 const keptMark = 0x80
 
-// NewID returns an id for a job that is published now.
+// newest is the last id of this process. Ids of one millisecond count up from it, so that jobs which are published
+// together are delivered in their order.
+var newest struct {
+	sync.Mutex
+	id ulid.ULID
+}
+
+// NewID returns an id for a job that is published now. Of two ids of a process for the same moment, the later one is
+// the greater, if both are kept or neither is.
 func NewID(now time.Time, kept bool) ID {
-	var id ulid.ULID
-	_, _ = rand.Read(id[6:]) // It never fails.
-	_ = id.SetTime(uint64(max(0, now.UnixMilli())))
-	id[6] &^= keptMark
+	newest.Lock()
+	defer newest.Unlock()
+	ms := uint64(max(0, now.UnixMilli()))
+	if count := binary.BigEndian.Uint64(newest.id[8:]) + 1; newest.id.Time() == ms && count != 0 {
+		binary.BigEndian.PutUint64(newest.id[8:], count)
+	} else {
+		_, _ = rand.Read(newest.id[6:]) // It never fails.
+		_ = newest.id.SetTime(ms)
+		newest.id[6] &^= keptMark
+		newest.id[8] >>= 1 // So it counts up far enough.
+	}
+	id := newest.id
 	if kept {
 		id[6] |= keptMark
 	}

@@ -304,6 +304,38 @@ func TestReadyShelves_SinceBoundsTheLook(t *testing.T) {
 	require.Equal(t, []string{"new"}, bodies(got.Jobs))
 }
 
+// Jobs of one moment are delivered in the order of their publication.
+func TestNewID_CountsUpWithinAMillisecond(t *testing.T) {
+	b := setup(t)
+	var want []string
+	var jobs []jobstore.Job
+	for i := range 100 {
+		jobs = append(jobs, job(noon, fmt.Sprint(i)))
+		want = append(want, fmt.Sprint(i))
+	}
+	b.publish(jobs...)
+	require.Equal(t, want, bodies(b.claim(noon, 100, time.Minute)))
+}
+
+// Another process has retired a table that this one believes to be there.
+func TestClaim_OfATableThatIsGone(t *testing.T) {
+	b := setup(t)
+	f := jobstore.ShelfOf(job(noon, "x"))
+	require.NoError(t, b.DB().Writer(t.Context()).Exec("DROP TABLE "+f.Table).Error)
+	got, err := b.Claim(t.Context(), f, 1, time.Time{}, noon, noon.Add(time.Minute))
+	require.NoError(t, err)
+	require.Empty(t, got.Jobs)
+	require.False(t, got.More)
+	gone, err := b.Bury(t.Context(), f, noon)
+	require.NoError(t, err)
+	require.Zero(t, gone)
+	require.Empty(t, b.claim(noon, 1, time.Minute))
+	require.NoError(t, b.Ack(t.Context(), []jobstore.Key{{Queue: orders, ID: jobstore.NewID(noon, false)}}, noon))
+	size, err := b.Size(t.Context(), orders, noon)
+	require.NoError(t, err)
+	require.Zero(t, size)
+}
+
 func TestID_RoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, kept := range []bool{false, true} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -57,7 +58,7 @@ func (s *Store) First(ctx context.Context, q QueueID, now time.Time) (*Job, erro
 	for _, f := range ready {
 		found, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT "+jobColumns+" FROM "+f.Table+
 			s.db.Dialect().ForceIndex(f.Table, "ready")+" WHERE queue_id = ? AND band = ? AND ready_at <= ? "+
-			"ORDER BY ready_at LIMIT 1", int64(q), f.Band, sqldb.At(now)), scanJob)
+			"ORDER BY ready_at, id LIMIT 1", int64(q), f.Band, sqldb.At(now)), scanJob)
 		if err != nil && !isMissing(err) {
 			return nil, fmt.Errorf("read the first job: %w", err)
 		}
@@ -156,6 +157,8 @@ func (s *Store) Republish(ctx context.Context, old Key, with Job, now time.Time)
 // isMissing reports whether a statement failed because its table does not exist: another process has dropped it, and
 // moved its jobs before.
 func isMissing(err error) bool {
-	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && e.Number == 1146
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number == 1146
+	}
+	return err != nil && strings.Contains(err.Error(), "no such table: job_") // SQLite's has no number of its own.
 }
