@@ -55,7 +55,7 @@ func (a *admin) known(c *gin.Context) {
 	}
 }
 
-// tokens lists the beginnings of the tokens: the tables have no more of them.
+// tokens lists the beginnings of the tokens: the tables have only these of them.
 func (a *admin) tokens(c *gin.Context) {
 	all, err := a.api.queues.store.TokensOf(c.Request.Context(), c.Param("namespace"))
 	if err != nil {

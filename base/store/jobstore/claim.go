@@ -127,20 +127,20 @@ func (s *Store) claim(tx *gorm.DB, f Shelf, ready []Job, c *Claimed, now, until 
 	ids := make([]any, 0, len(ready))
 	for _, j := range ready {
 		if j.Expired(now) {
-			expired = append(expired, Key{j.Queue, j.ID})
+			expired = append(expired, j.Key())
 			continue
 		}
 		ids = append(ids, j.ID[:])
 		j.Tries, j.Claims, j.ReadyAt, j.table = j.Tries-1, j.Claims+1, until, f.Table
 		c.Jobs = append(c.Jobs, j)
 	}
-	if _, err := s.deleteIn(tx, expired, func(Key) string { return f.Table }); err != nil || len(ids) == 0 {
+	if err := s.deleteFrom(tx, expired, f.Table); err != nil || len(ids) == 0 {
 		return err
 	}
-	slices.SortFunc(ids, func(a, b any) int { return strings.Compare(string(a.([]byte)), string(b.([]byte))) })
+	slices.SortFunc(ids, compareIDs)
 	// The columns are set from the left to the right.
 	set := "band = CASE WHEN tries = 1 THEN band + ? ELSE band END, tries = tries - 1, claims = claims + 1, ready_at = ?"
-	_, err := s.db.ExecMany(tx, s.updateSQL(f.Table, set, len(ids)),
+	_, err := s.db.ExecMany(tx, updateSQL(s.db.Dialect(), f.Table, set, len(ids)),
 		append([]any{lastTry, sqldb.At(until), int64(f.Queue)}, ids...), false)
 	return err
 }
@@ -159,13 +159,12 @@ func (s *Store) lockReady(tx *gorm.DB, f Shelf, limit int, since, now time.Time)
 		where+" ORDER BY ready_at, id LIMIT ?"+lock, append(args, limit)...), scanJob)
 }
 
-func (s *Store) updateSQL(table, set string, n int) string {
-	hint := s.db.Dialect().ForceIndex(table, "PRIMARY")
-	if s.db.Dialect() == sqldb.SQLiteDialect {
+func updateSQL(d sqldb.Dialect, table, set string, n int) string {
+	hint := d.ForceIndex(table, "PRIMARY")
+	if d == sqldb.SQLiteDialect {
 		hint = ""
 	}
-	return "UPDATE " + table + hint + " SET " + set + " WHERE queue_id = ? AND id IN (" +
-		strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")"
+	return "UPDATE " + table + hint + " SET " + set + " WHERE queue_id = ? AND id IN " + sqldb.Tuples(1, n)
 }
 
 // Return makes claimed jobs ready at once, as if they had not been claimed: an answer with them was lost before it
@@ -199,16 +198,12 @@ func (s *Store) Bury(ctx context.Context, f Shelf, now time.Time) (gone int, err
 		if err != nil || gone == 0 {
 			return err
 		}
-		keys := make([]Key, len(jobs))
-		for i, j := range jobs {
-			keys[i] = Key{j.Queue, j.ID}
-		}
+		keys := keysOf(jobs)
 		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return j.Expired(now) })
 		if err := s.insertDead(tx, jobs, now, "its time to run ended without an acknowledgement"); err != nil {
 			return err
 		}
-		_, err = s.deleteIn(tx, keys, func(Key) string { return f.Table })
-		return err
+		return s.deleteFrom(tx, keys, f.Table)
 	})
 	if isMissing(err) {
 		return 0, nil

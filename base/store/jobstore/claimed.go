@@ -41,8 +41,7 @@ func (s *Store) Nack(ctx context.Context, k Key, claim int64, delay time.Duratio
 		if err := s.insertDead(tx, []Job{j}, now, reason); err != nil {
 			return err
 		}
-		_, err := s.deleteIn(tx, []Key{k}, func(Key) string { return j.table })
-		return err
+		return s.deleteFrom(tx, []Key{k}, j.table)
 	})
 }
 
@@ -51,7 +50,7 @@ func (s *Store) onClaim(ctx context.Context, k Key, claim int64, now time.Time,
 	change func(tx *gorm.DB, j Job) error) (o Outcome, err error) {
 	err = s.db.Tx(ctx, func(tx *gorm.DB) error {
 		o = NotFound
-		for _, table := range s.existing(append(places(k.Queue, k.ID, now), keptTable)) {
+		for _, table := range s.tablesOf(k, now) {
 			found, err := sqldb.Rows(tx.Raw("SELECT "+jobColumns+" FROM "+table+" WHERE queue_id = ? AND id = ?"+
 				s.db.Dialect().ForUpdate(), int64(k.Queue), k.ID[:]), scanJob)
 			if err != nil && !isMissing(err) {

@@ -22,18 +22,7 @@ func (s *Store) insertDead(tx *gorm.DB, jobs []Job, now time.Time, reason string
 		rows[i] = []any{int64(j.Queue), j.ID[:], PriorityMax - j.Priority, sqldb.At(now), j.Claims, reason, notNil(j.Body),
 			j.Attributes}
 	}
-	for len(rows) > 0 {
-		n, err := s.db.Fitting("job_dead", 2, rows, s.db.RowsPerStatement(deadColumnCount))
-		if err != nil {
-			return err
-		}
-		text := "INSERT INTO job_dead (" + deadColumns + ") VALUES " + sqldb.Tuples(n, deadColumnCount)
-		if _, err := s.db.ExecMany(tx, text, sqldb.Flatten(rows[:n], deadColumnCount), false); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
+	return insertRows(s.db, tx, deadTable, deadColumns, deadColumnCount, rows)
 }
 
 func scanDead(rows *sql.Rows, d *DeadJob) error {
@@ -110,7 +99,6 @@ func (s *Store) respawn(ctx context.Context, q QueueID, limit int, ttl time.Dura
 		if err != nil {
 			return err
 		}
-		var keys []Key
 		rows := make([][]any, 0, len(dead))
 		for _, d := range dead {
 			j := d.Job
@@ -118,70 +106,54 @@ func (s *Store) respawn(ctx context.Context, q QueueID, limit int, ttl time.Dura
 			if ttl > 0 {
 				j.ExpiresAt = now.Add(ttl)
 			}
-			jobs, keys, rows = append(jobs, j), append(keys, Key{j.Queue, j.ID}), append(rows, j.row())
+			jobs, rows = append(jobs, j), append(rows, j.row())
 		}
 		// Their days' tables may be gone.
 		if err := s.insert(tx, keptTable, rows); err != nil {
 			return err
 		}
-		_, err = s.deleteIn(tx, keys, func(Key) string { return "job_dead" })
-		return err
+		return s.deleteFrom(tx, keysOf(jobs), deadTable)
 	})
 	return jobs, err
 }
 
 // PruneDead deletes the dead letters of all queues that died before a time.
 func (s *Store) PruneDead(ctx context.Context, before time.Time) error {
-	for {
-		n := 0
-		err := s.db.Tx(ctx, func(tx *gorm.DB) error {
-			dead, err := sqldb.Rows(tx.Raw("SELECT "+deadColumns+" FROM job_dead"+s.db.Dialect().ForceIndex("job_dead", "old")+
-				" WHERE died_at < ? ORDER BY died_at LIMIT ?"+s.db.Dialect().ForUpdate(), sqldb.At(before), buriedAtOnce), scanDead)
-			if err != nil {
-				return err
-			}
-			var keys []Key
-			for _, d := range dead {
-				keys = append(keys, Key{d.Queue, d.ID})
-			}
-			n = len(keys)
-			_, err = s.deleteIn(tx, keys, func(Key) string { return "job_dead" })
-			return err
-		})
+	for n := 1; n > 0; {
+		var err error
+		n, err = s.dropDead(ctx, s.db.Dialect().ForceIndex(deadTable, "old")+" WHERE died_at < ? ORDER BY died_at LIMIT ?",
+			sqldb.At(before), buriedAtOnce)
 		if err != nil {
 			return fmt.Errorf("prune dead letters: %w", err)
 		}
-		if n == 0 {
-			return nil
-		}
 	}
+	return nil
 }
 
 // DropDead deletes the oldest dead letters of a queue, and returns how many.
 func (s *Store) DropDead(ctx context.Context, q QueueID, limit int) (dropped int, err error) {
-	for dropped < limit {
-		n := 0
-		err := s.db.Tx(ctx, func(tx *gorm.DB) error {
-			dead, err := sqldb.Rows(tx.Raw("SELECT "+deadColumns+" FROM job_dead"+deadOf+s.db.Dialect().ForUpdate(),
-				int64(q), min(limit-dropped, buriedAtOnce)), scanDead)
-			if err != nil {
-				return err
-			}
-			var keys []Key
-			for _, d := range dead {
-				keys = append(keys, Key{d.Queue, d.ID})
-			}
-			n = len(keys)
-			_, err = s.deleteIn(tx, keys, func(Key) string { return "job_dead" })
-			return err
-		})
-		if err != nil {
+	for n := 1; n > 0 && dropped < limit; dropped += n {
+		if n, err = s.dropDead(ctx, deadOf, int64(q), min(limit-dropped, buriedAtOnce)); err != nil {
 			return dropped, fmt.Errorf("delete dead letters: %w", err)
 		}
-		if n == 0 {
-			return dropped, nil
-		}
-		dropped += n
 	}
 	return dropped, nil
+}
+
+// dropDead deletes the dead letters that a statement selects with the given end, and returns how many.
+func (s *Store) dropDead(ctx context.Context, selected string, args ...any) (n int, err error) {
+	err = s.db.Tx(ctx, func(tx *gorm.DB) error {
+		dead, err := sqldb.Rows(tx.Raw("SELECT "+deadColumns+" FROM "+deadTable+selected+s.db.Dialect().ForUpdate(),
+			args...), scanDead)
+		if err != nil {
+			return err
+		}
+		keys := make([]Key, len(dead))
+		for i, d := range dead {
+			keys[i] = d.Key()
+		}
+		n = len(keys)
+		return s.deleteFrom(tx, keys, deadTable)
+	})
+	return n, err
 }

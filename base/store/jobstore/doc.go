@@ -6,7 +6,7 @@
 // time to run, so a lost worker needs no one who notices.
 //
 // Jobs are in tables by the day of their id and a hash of their queue, which are dropped when their jobs are gone, so
-// that cost does not grow with what has ended. Those that live longer are in job_kept. A job's id tells its table.
+// that cost does not grow with what has ended. Those that live longer are in job_kept. A job's id shows its table.
 //
 // All times are the database's.
 package jobstore

@@ -35,7 +35,7 @@ func (q Queue) ID() QueueID {
 	return QueueID(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // Any 64 bits.
 }
 
-// ID is a job's id: the millisecond of its publication and 80 bits, of which the first tells its table.
+// ID is a job's id: the millisecond of its publication and 80 bits, of which the first shows its table.
 type ID ulid.ULID
 
 // keptMark is the bit of an id's seventh byte that marks a job which was published into job_kept.

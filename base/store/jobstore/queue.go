@@ -16,7 +16,7 @@ import (
 
 // Peek returns a job, alive or dead; nil if there is none. A dead one has no tries.
 func (s *Store) Peek(ctx context.Context, k Key, now time.Time) (*Job, error) {
-	for _, table := range s.existing(append(places(k.Queue, k.ID, now), keptTable)) {
+	for _, table := range s.tablesOf(k, now) {
 		found, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT "+jobColumns+" FROM "+table+" WHERE queue_id = ? AND id = ?",
 			int64(k.Queue), k.ID[:]), scanJob)
 		if err != nil && !isMissing(err) {
@@ -37,9 +37,10 @@ func (s *Store) Peek(ctx context.Context, k Key, now time.Time) (*Job, error) {
 	return &found[0].Job, nil
 }
 
-func (s *Store) existing(names []string) []string {
+// tablesOf returns the tables in which a job may be, and job_kept, to which a dead one returns.
+func (s *Store) tablesOf(k Key, now time.Time) []string {
 	var all []string
-	for _, name := range names {
+	for _, name := range append(places(k.Queue, k.ID, now), keptTable) {
 		if s.tables.has(name) {
 			all = sqldb.AppendNew(all, name)
 		}
@@ -100,33 +101,26 @@ func (s *Store) Destroy(ctx context.Context, q QueueID, now time.Time) error {
 		return err
 	}
 	for _, f := range shelves {
-		if f.LastTries() {
-			continue
-		}
-		for {
-			n := 0
-			err := s.db.Tx(ctx, func(tx *gorm.DB) error {
-				jobs, err := s.lockReady(tx, f.Shelf, destroyedAtOnce, time.Time{}, now)
-				if err != nil {
-					return err
-				}
-				var keys []Key
-				for _, j := range jobs {
-					keys = append(keys, Key{j.Queue, j.ID})
-				}
-				n = len(keys)
-				_, err = s.deleteIn(tx, keys, func(Key) string { return f.Table })
-				return err
-			})
-			if err != nil && !isMissing(err) {
+		for n := 1; n > 0 && !f.LastTries(); {
+			if n, err = s.destroy(ctx, f.Shelf, now); err != nil && !isMissing(err) {
 				return fmt.Errorf("delete the jobs of a queue: %w", err)
-			}
-			if n == 0 {
-				break
 			}
 		}
 	}
 	return nil
+}
+
+// destroy deletes some ready jobs of a shelf, and returns how many.
+func (s *Store) destroy(ctx context.Context, f Shelf, now time.Time) (n int, err error) {
+	err = s.db.Tx(ctx, func(tx *gorm.DB) error {
+		jobs, err := s.lockReady(tx, f, destroyedAtOnce, time.Time{}, now)
+		n = len(jobs)
+		if err != nil {
+			return err
+		}
+		return s.deleteFrom(tx, keysOf(jobs), f.Table)
+	})
+	return n, err
 }
 
 // Republish deletes a job, which may be claimed, dead or unknown, and publishes another, maybe in another queue, in one
@@ -137,13 +131,7 @@ func (s *Store) Republish(ctx context.Context, old Key, with Job, now time.Time)
 		return err
 	}
 	err := s.db.Tx(ctx, func(tx *gorm.DB) error {
-		keys := []Key{old}
-		for _, from := range s.existing(append(places(old.Queue, old.ID, now), keptTable)) {
-			if _, err := s.deleteIn(tx, keys, func(Key) string { return from }); err != nil {
-				return err
-			}
-		}
-		if _, err := s.deleteIn(tx, keys, func(Key) string { return "job_dead" }); err != nil {
+		if err := s.deleteFrom(tx, []Key{old}, append(s.tablesOf(old, now), deadTable)...); err != nil {
 			return err
 		}
 		return s.insert(tx, table, [][]any{with.row()})

@@ -1,13 +1,13 @@
 package jobstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -129,20 +129,23 @@ func (s *Store) Publish(ctx context.Context, jobs []Job) error {
 // insertedAtOnce is how many jobs one statement writes.
 const insertedAtOnce = 200
 
+// insert writes rows of jobs into a table, which it sorts.
 func (s *Store) insert(tx *gorm.DB, table string, rows [][]any) error {
+	return insertRows(s.db, tx, table, jobColumns, columnCount, rows)
+}
+
+// insertRows writes rows that begin with a queue and an id, in this order.
+func insertRows(d *sqldb.DB, tx *gorm.DB, table, columns string, width int, rows [][]any) error {
 	slices.SortFunc(rows, func(a, b []any) int {
-		if c := cmp.Compare(a[0].(int64), b[0].(int64)); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a[1].([]byte)), string(b[1].([]byte)))
+		return cmp.Or(cmp.Compare(a[0].(int64), b[0].(int64)), compareIDs(a[1], b[1]))
 	})
 	for len(rows) > 0 {
-		n, err := s.db.Fitting(table, 2, rows, min(insertedAtOnce, s.db.RowsPerStatement(columnCount)))
+		n, err := d.Fitting(table, 2, rows, min(insertedAtOnce, d.RowsPerStatement(width)))
 		if err != nil {
 			return err
 		}
-		text := "INSERT INTO " + table + " (" + jobColumns + ") VALUES " + sqldb.Tuples(n, columnCount)
-		if _, err := s.db.ExecMany(tx, text, sqldb.Flatten(rows[:n], columnCount), false); err != nil {
+		text := "INSERT INTO " + table + " (" + columns + ") VALUES " + sqldb.Tuples(n, width)
+		if _, err := d.ExecMany(tx, text, sqldb.Flatten(rows[:n], width), false); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -150,11 +153,29 @@ func (s *Store) insert(tx *gorm.DB, table string, rows [][]any) error {
 	return nil
 }
 
+// compareIDs orders ids as they are written: rows are locked in the order of their keys.
+func compareIDs(a, b any) int { return bytes.Compare(a.([]byte), b.([]byte)) }
+
 // Key names a job.
 type Key struct {
 	Queue QueueID
 	ID    ID
 }
+
+// Key returns the job's key.
+func (j Job) Key() Key { return Key{j.Queue, j.ID} }
+
+// keysOf returns the keys of jobs.
+func keysOf(jobs []Job) []Key {
+	keys := make([]Key, len(jobs))
+	for i, j := range jobs {
+		keys[i] = j.Key()
+	}
+	return keys
+}
+
+// in names one table for all keys.
+func in(table string) func(Key) string { return func(Key) string { return table } }
 
 // Ack deletes jobs, claimed or not, alive or dead. A job that is unknown is no error. It may be repeated.
 func (s *Store) Ack(ctx context.Context, keys []Key, now time.Time) error {
@@ -164,14 +185,20 @@ func (s *Store) Ack(ctx context.Context, keys []Key, now time.Time) error {
 			return err
 		}
 		// Some have moved, are dead, or are unknown.
-		if _, err := s.deleteIn(tx, keys, func(Key) string { return keptTable }); err != nil {
-			return err
-		}
-		_, err = s.deleteIn(tx, keys, func(Key) string { return "job_dead" })
-		return err
+		return s.deleteFrom(tx, keys, keptTable, deadTable)
 	})
 	if err != nil {
 		return fmt.Errorf("acknowledge jobs: %w", err)
+	}
+	return nil
+}
+
+// deleteFrom deletes jobs from each of some tables.
+func (s *Store) deleteFrom(tx *gorm.DB, keys []Key, tables ...string) error {
+	for _, table := range tables {
+		if _, err := s.deleteIn(tx, keys, in(table)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -193,8 +220,9 @@ func (s *Store) deleteIn(tx *gorm.DB, keys []Key, of func(Key) string) (left int
 	for _, table := range sortedKeys(byTable) {
 		for _, queue := range sortedKeys(byTable[table]) {
 			ids := byTable[table][queue]
-			slices.SortFunc(ids, func(a, b any) int { return strings.Compare(string(a.([]byte)), string(b.([]byte))) })
-			changed, err := s.db.ExecMany(tx, s.deleteSQL(table, len(ids)), append([]any{int64(queue)}, ids...), false)
+			slices.SortFunc(ids, compareIDs)
+			changed, err := s.db.ExecMany(tx, deleteSQL(s.db.Dialect(), table, len(ids)),
+				append([]any{int64(queue)}, ids...), false)
 			if isMissing(err) {
 				changed, err = 0, nil
 			}
@@ -209,12 +237,12 @@ func (s *Store) deleteIn(tx *gorm.DB, keys []Key, of func(Key) string) (left int
 
 // deleteSQL deletes by the primary key: the optimiser might otherwise read a small table whole, and wait for rows that
 // others have locked.
-func (s *Store) deleteSQL(table string, n int) string {
-	where := " WHERE queue_id = ? AND id IN (" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")"
-	if s.db.Dialect() == sqldb.SQLiteDialect {
+func deleteSQL(d sqldb.Dialect, table string, n int) string {
+	where := " WHERE queue_id = ? AND id IN " + sqldb.Tuples(1, n)
+	if d == sqldb.SQLiteDialect {
 		return "DELETE FROM " + table + where
 	}
-	return "DELETE t FROM " + table + " AS t" + s.db.Dialect().ForceIndex(table, "PRIMARY") + where
+	return "DELETE t FROM " + table + " AS t" + d.ForceIndex(table, "PRIMARY") + where
 }
 
 // move moves some jobs to job_kept, without those that have expired.
@@ -227,9 +255,7 @@ func (s *Store) move(ctx context.Context, from string, now time.Time) (moved int
 		}
 		moved = len(jobs)
 		var rows [][]any
-		var keys []Key
 		for _, j := range jobs {
-			keys = append(keys, Key{j.Queue, j.ID})
 			if !j.Expired(now) {
 				rows = append(rows, j.row())
 			}
@@ -237,8 +263,7 @@ func (s *Store) move(ctx context.Context, from string, now time.Time) (moved int
 		if err := s.insert(tx, keptTable, rows); err != nil {
 			return err
 		}
-		_, err = s.deleteIn(tx, keys, func(Key) string { return from })
-		return err
+		return s.deleteFrom(tx, keysOf(jobs), from)
 	})
 	return moved, err
 }

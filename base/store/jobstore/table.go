@@ -21,6 +21,7 @@ const (
 	daysOpen = 2
 
 	keptTable = "job_kept"
+	deadTable = "job_dead"
 	dayLayout = "20060102"
 )
 
