@@ -336,6 +336,10 @@ trial: $(GOTESTSUM) ## Remove one platform from a copy of the tree: the rest bui
 	$(GO) build -o bin/trial ./test/trial
 	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4 -timeout 20m
 
+.PHONY: trial-quick
+trial-quick: ## The same without the tests that take minutes.
+	@$(MAKE) --no-print-directory trial TRIAL_FLAGS=-quick
+
 .PHONY: clean
 clean: ## Remove the built programs; the cache of tools stays.
 	rm -rf bin

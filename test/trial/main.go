@@ -24,6 +24,7 @@ func main() {
 type options struct {
 	platform string
 	all      bool
+	quick    bool
 	tests    []string // the command that runs the tests, without the packages
 }
 
@@ -33,8 +34,13 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.SetOutput(output)
 	flags.StringVar(&o.platform, "media", slices.Min(engine.PlatformNames()), "the platform that is removed")
 	flags.BoolVar(&o.all, "all", false, "run the tests of all packages, also of those that the platform does not affect")
+	flags.BoolVar(&o.quick, "quick", false, "leave out the tests of packages that take minutes: "+
+		strings.Join(slow, ", "))
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if o.all && o.quick {
+		return o, errors.New("-all and -quick exclude each other")
 	}
 	if flags.NArg() == 0 {
 		return o, errors.New("give the command that runs the tests")
@@ -63,6 +69,9 @@ func run(ctx context.Context, o options) error {
 		if packages, err = touched(ctx, ".", o.platform); err != nil {
 			return err
 		}
+	}
+	if o.quick {
+		packages = slices.DeleteFunc(packages, isSlow)
 	}
 	steps := [][]string{{"make", "--no-print-directory", "generate"}, {"go", "build", "./..."}, {"go", "vet", "./..."}}
 	modules, err := otherModules(dir)

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,16 @@ type pkg struct {
 }
 
 const testBinary = ".test"
+
+// slow are the packages whose tests play whole days of all platforms. They name no platform of their own, so that the
+// quick tests nearly always show what is missing without one.
+var slow = []string{"standalone", "standalone/verify", "test/e2e", "test/platforms"}
+
+// isSlow reports whether the package of a path within the module is one of those.
+func isSlow(importPath string) bool {
+	_, name, _ := strings.Cut(importPath, "/")
+	return slices.Contains(slow, name)
+}
 
 // outside matches a path in a test that leads out of the package's directory.
 var outside = regexp.MustCompile(`"\.\.["/]`)

@@ -42,3 +42,12 @@ func TestTouched(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"adsync/base/reader", "adsync/engine", "adsync/cmd", "adsync/quota"}, got)
 }
+
+func TestSlow_ArePackagesOfTheTree(t *testing.T) {
+	t.Parallel()
+	for _, name := range slow {
+		require.DirExists(t, filepath.Join("..", "..", name))
+		require.True(t, isSlow("adsync/"+name))
+	}
+	require.False(t, isSlow("adsync/standalone/story"))
+}
