@@ -93,7 +93,7 @@ func (d *deployment) onQueue(ctx context.Context, id string,
 	defer now.Stop()
 	cfg := jobs.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.Tokens = "127.0.0.1:0", "127.0.0.1:0", jobs.TokensNone
-	server := jobs.New(cfg, jobs.Deps{Store: store, Clock: now, Logger: d.log, Registerer: prometheus.NewRegistry()})
+	server := jobs.New(cfg, jobs.Deps{Stores: jobs.Stores{"default": store}, Clock: now, Logger: d.log, Registerer: prometheus.NewRegistry()})
 	defer server.Stop()
 	if err := server.Start(ctx); err != nil {
 		return nil, err

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"adsync/base/secret"
 )
 
 func TestAdmin_TokensAreMadeListedAndWithdrawn(t *testing.T) {
@@ -29,7 +27,7 @@ func TestAdmin_TokensAreMadeListedAndWithdrawn(t *testing.T) {
 	require.Equal(t, map[string]any{made[:12] + "…": "of the bank", chosen[:12] + "…": "ours"}, list.json(t)["tokens"])
 
 	require.Equal(t, http.StatusNoContent, r.sendTo(r.admin, "DELETE", "/token/bank/"+url.PathEscape(made), "").status)
-	r.Server.admin.api.tokens.known = nil // as after some seconds
+	r.api().tokens.forget() // as another process does after some seconds
 	require.Equal(t, http.StatusUnauthorized, r.send("PUT", "/api/bank/q", "x", "X-Token: "+made).status)
 	require.Equal(t, http.StatusCreated, r.send("PUT", "/api/bank/q", "x", "X-Token: "+chosen).status)
 }
@@ -52,14 +50,15 @@ func TestAdmin_Refusals(t *testing.T) {
 	require.JSONEq(t, `["default"]`, r.sendTo(r.admin, "GET", "/pools", "").body)
 }
 
+func basicAuth(user, password string) string {
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}
+
 func TestAdmin_APassword(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.AdminPassword = secret.NewText("a good password") })
-	basic := func(user, password string) string {
-		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
-	}
+	r := newRig(t, func(c *Config) { c.AdminPassword = secretText })
 	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "").status)
-	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "", basic("admin", "wrong")).status)
+	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "", basicAuth("admin", "wrong")).status)
 	require.Equal(t, http.StatusUnauthorized,
-		r.sendTo(r.admin, "GET", "/token/bank", "", basic("root", "a good password")).status)
-	require.Equal(t, http.StatusOK, r.sendTo(r.admin, "GET", "/token/bank", "", basic("admin", "a good password")).status)
+		r.sendTo(r.admin, "GET", "/token/bank", "", basicAuth("root", "a good password")).status)
+	require.Equal(t, http.StatusOK, r.sendTo(r.admin, "GET", "/token/bank", "", basicAuth("admin", "a good password")).status)
 }

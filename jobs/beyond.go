@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -46,6 +47,11 @@ func (a *api) ackMany(c *gin.Context) {
 		a.answerError(c, "acknowledge jobs", err)
 		return
 	}
+	acked := make([]jobstore.ID, len(keys))
+	for i, k := range keys {
+		acked[i] = k.ID
+	}
+	a.queues.counts.lmstfy.endedIn(queueOf(c), acked, a.queues.clock.Now())
 	c.Status(http.StatusNoContent)
 }
 
@@ -79,8 +85,8 @@ func (a *api) outcome(c *gin.Context, what string, o jobstore.Outcome, err error
 // nack ends a claim without success. The body is the reason, which a dead letter shows.
 func (a *api) nack(c *gin.Context) {
 	k, claim, err := claimOf(c)
-	var delay time.Duration
-	if err == nil {
+	delay := jobstore.ByBackoff
+	if _, given := c.GetQuery("delay"); err == nil && given {
 		delay, err = seconds(c, "delay", 0)
 	}
 	var reason []byte
@@ -93,6 +99,7 @@ func (a *api) nack(c *gin.Context) {
 	var o jobstore.Outcome
 	if err == nil {
 		o, err = a.queues.store.Nack(c.Request.Context(), k, claim, delay, string(reason), a.queues.clock.Now())
+		a.queues.desks.freed([]jobstore.Key{k})
 	}
 	a.outcome(c, "end a claim", o, err)
 }
@@ -117,6 +124,11 @@ func (a *api) pause(paused bool) gin.HandlerFunc {
 		if err := a.queues.store.Pause(c.Request.Context(), queueOf(c), paused, a.queues.clock.Now()); err != nil {
 			a.failed(c, "pause or resume a queue", err)
 			return
+		}
+		if paused {
+			a.note(c, "queue paused", "", nil)
+		} else {
+			a.note(c, "queue resumed", "", nil)
 		}
 		c.Status(http.StatusNoContent)
 	}
@@ -207,4 +219,66 @@ func (a *api) listDead(c *gin.Context) {
 		next = httpapi.PageToken(deadPlace{last.DiedAt, last.ID.String()})
 	}
 	c.JSON(http.StatusOK, gin.H{"namespace": c.Param("namespace"), "queue": c.Param("queue"), "jobs": list, "next": next})
+}
+
+// settings answers with the settings of a queue.
+func (a *api) settings(c *gin.Context) {
+	s, err := a.queues.store.SettingsOf(c.Request.Context(), queueOf(c))
+	if err != nil {
+		a.failed(c, "read the settings of a queue", err)
+		return
+	}
+	c.JSON(http.StatusOK, s)
+}
+
+const settingsMax = 4096 // bytes
+
+// setSettings replaces the settings of a queue. Those that are absent have their defaults.
+func (a *api) setSettings(c *gin.Context) {
+	text, err := readBody(c, settingsMax, "body too large")
+	var s jobstore.Settings
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if wrong := decoder.Decode(&s); wrong != nil || decoder.More() {
+			err = invalid("the body is not the settings of a queue: want backoff, rate, concurrency and keep_dead as JSON")
+		}
+	}
+	if wrong := s.Validate(); err == nil && wrong != nil {
+		err = invalid("invalid settings: %v", wrong)
+	}
+	if err == nil {
+		err = a.queues.store.SetQueue(c.Request.Context(), queueOf(c), s, a.queues.clock.Now())
+	}
+	if err != nil {
+		a.answerError(c, "change the settings of a queue", err)
+		return
+	}
+	a.note(c, "settings of a queue", "", s)
+	c.Status(http.StatusNoContent)
+}
+
+// dueHours is how many hours of a histogram are listed, and how many if nothing else is asked for.
+const (
+	dueHours    = 1000
+	dueHoursFew = 48
+)
+
+// due counts the jobs of a queue that wait, by the hour in which they become ready.
+func (a *api) due(c *gin.Context) {
+	n, err := number(c, "hours", 32, dueHoursFew)
+	if err != nil || n == 0 || n > dueHours {
+		a.answerError(c, "count jobs by hour", invalid("invalid hours: want 1 to %d", dueHours))
+		return
+	}
+	all, err := a.queues.store.DueByHour(c.Request.Context(), queueOf(c).ID(), int(n), a.queues.clock.Now())
+	if err != nil {
+		a.failed(c, "count jobs by hour", err)
+		return
+	}
+	hours := make([]gin.H, len(all))
+	for i, d := range all {
+		hours[i] = gin.H{"hour": d.Hour, "jobs": d.Jobs}
+	}
+	c.JSON(http.StatusOK, gin.H{"namespace": c.Param("namespace"), "queue": c.Param("queue"), "hours": hours})
 }

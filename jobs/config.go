@@ -1,9 +1,7 @@
 package jobs
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"strconv"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"adsync/base/localhost"
 	"adsync/base/secret"
 	"adsync/base/sqldb"
-	"adsync/base/store/jobstore"
 )
 
 // Whether requests need a token of their namespace.
@@ -24,6 +21,7 @@ const (
 // Config holds the addresses of the job queue.
 type Config struct {
 	Store         sqldb.Database `koanf:"store" doc:"The database of the jobs. Without a writer it is the data database."`
+	Pools         []Pool         `koanf:"pools" doc:"Other databases of jobs, in which namespaces may lie."`
 	Listen        string         `koanf:"listen" doc:"The address on which jobs are published and consumed, as host:port. Empty: the role all serves no jobs, and the role jobs serves them on 127.0.0.1:7777."`
 	AdminListen   string         `koanf:"admin_listen" doc:"The address on which tokens are made, as host:port. Without admin_password it must be a loopback address."`
 	AdminUser     string         `koanf:"admin_user" doc:"The user of admin_listen (HTTP basic authentication)."`
@@ -43,25 +41,13 @@ func DefaultConfig() Config {
 		KeepDead: 30 * 24 * time.Hour}
 }
 
-// Open opens the database of the jobs: its own, or the data database with other connections.
-func (c Config) Open(ctx context.Context, data sqldb.Database, logger *slog.Logger) (*jobstore.Store, error) {
-	if c.Store.Writer.Reveal() != "" {
-		return jobstore.Open(ctx, c.Store, logger)
-	}
-	if data.ShardBy != "" {
-		return nil, &config.FieldError{Key: "jobs.store.writer",
-			Want: "a database of the jobs' own: the data database is behind a sharding proxy"}
-	}
-	data.Replicas, data.MaxOpenConns = nil, c.Store.MaxOpenConns
-	return jobstore.Open(ctx, data, logger)
-}
-
 // Validate reports every setting that cannot be used.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Store.Writer.Reveal() != "" {
 		errs = append(errs, c.Store.Validate("store"))
 	}
+	errs = append(errs, validatePools(c.Pools, c.Store))
 	for key, address := range map[string]string{"listen": c.Listen, "admin_listen": c.AdminListen} {
 		if _, ok := hostOf(address); !ok && address != "" {
 			errs = append(errs, &config.FieldError{Key: key, Value: address,

@@ -66,20 +66,20 @@ func (a *api) consume(c *gin.Context) {
 			all[i].Claim = j.Claims
 		}
 	}
-	if !deliver(c, all, several) {
+	a.queues.counts.lmstfy.consumedFrom(jobstore.Queue{Namespace: c.Param("namespace"), Name: all[0].Queue}, jobs, several,
+		now)
+	var answer any = all[0]
+	if several {
+		answer = all
+	}
+	if !deliver(c, http.StatusOK, answer) {
 		a.queues.desks.giveBack(c.Request.Context(), jobs)
 	}
 }
 
-// deliver writes claimed jobs, and returns false if the worker cannot have got them whole.
-func deliver(c *gin.Context, all []jobAnswer, several bool) bool {
-	var text []byte
-	var err error
-	if several {
-		text, err = json.Marshal(all)
-	} else {
-		text, err = json.Marshal(all[0])
-	}
+// deliver writes an answer with claimed jobs, and returns false if the worker cannot have got it whole.
+func deliver(c *gin.Context, status int, answer any) bool {
+	text, err := json.Marshal(answer)
 	// With a length the worker may close the connection as soon as it has the whole answer, so what the connection says
 	// afterwards means nothing.
 	if err != nil || c.Request.Context().Err() != nil {
@@ -92,7 +92,7 @@ func deliver(c *gin.Context, all []jobAnswer, several bool) bool {
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
 	c.Header("Content-Type", "application/json; charset=utf-8")
 	c.Header("Content-Length", strconv.Itoa(len(text)))
-	c.Status(http.StatusOK)
+	c.Status(status)
 	if _, err := c.Writer.Write(text); err != nil {
 		return false
 	}
@@ -135,6 +135,7 @@ func (a *api) ack(c *gin.Context) {
 			a.failed(c, "acknowledge a job", err)
 			return
 		}
+		a.queues.counts.lmstfy.endedIn(queueOf(c), []jobstore.ID{id}, a.queues.clock.Now())
 	}
 	c.Status(http.StatusNoContent)
 }
@@ -144,6 +145,7 @@ func (a *api) destroy(c *gin.Context) {
 		a.failed(c, "destroy a queue", err)
 		return
 	}
+	a.note(c, "ready jobs deleted", "", nil)
 	c.Status(http.StatusNoContent)
 }
 

@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
+
+	"adsync/base/store/jobstore"
 )
 
 func (a *api) deadLetters(c *gin.Context) {
@@ -31,8 +34,12 @@ func (a *api) deadSize(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"namespace": c.Param("namespace"), "queue": c.Param("queue"), "size": n})
 }
 
-// deadMax bounds what one request respawns or deletes.
-const deadMax = 100_000
+const (
+	// deadMax bounds what one request respawns or deletes.
+	deadMax = 100_000
+	// rateMin is the lowest rate at which dead letters are respawned, in jobs a second.
+	rateMin = 0.001
+)
 
 func limitOf(c *gin.Context) (int, error) {
 	n, err := strconv.ParseInt(c.DefaultQuery("limit", "1"), 10, 64)
@@ -42,8 +49,24 @@ func limitOf(c *gin.Context) (int, error) {
 	return int(min(n, deadMax)), nil
 }
 
+// filterOf reads which dead letters a request is about, besides their number.
+func filterOf(c *gin.Context) (f jobstore.DeadFilter, limit int, err error) {
+	if limit, err = limitOf(c); err != nil {
+		return f, 0, err
+	}
+	if f.Error = c.Query("error"); len(f.Error) > reasonMax || !utf8.ValidString(f.Error) {
+		return f, 0, invalid("invalid error: want a part of the dead letters' errors, up to %d bytes", reasonMax)
+	}
+	if text := c.Query("died_before"); text != "" {
+		if f.Before, err = time.Parse(time.RFC3339, text); err != nil {
+			return f, 0, invalid("invalid died_before: want a time such as 2026-11-29T12:00:00Z")
+		}
+	}
+	return f, limit, nil
+}
+
 func (a *api) respawn(c *gin.Context) {
-	limit, err := limitOf(c)
+	filter, limit, err := filterOf(c)
 	var ttl int64
 	if err == nil {
 		ttl, err = strconv.ParseInt(c.DefaultQuery("ttl", strconv.Itoa(int(ttlDefault/time.Second))), 10, 64)
@@ -51,28 +74,39 @@ func (a *api) respawn(c *gin.Context) {
 			err = invalid("invalid ttl")
 		}
 	}
+	how := jobstore.Respawned{TTL: time.Duration(ttl) * time.Second}
+	if text, given := c.GetQuery("rate"); err == nil && given {
+		rate, wrong := strconv.ParseFloat(text, 64)
+		if wrong != nil || !(rate >= rateMin && rate <= deadMax) {
+			err = invalid("invalid rate: want %g to %d jobs a second", rateMin, deadMax)
+		}
+		how.Every = time.Duration(float64(time.Second) / rate)
+	}
 	if err != nil {
 		a.answerError(c, "respawn dead letters", err)
 		return
 	}
-	jobs, err := a.queues.store.Respawn(c.Request.Context(), queueOf(c).ID(), limit, time.Duration(ttl)*time.Second,
-		a.queues.clock.Now())
+	jobs, err := a.queues.store.Respawn(c.Request.Context(), queueOf(c).ID(), filter, limit, how, a.queues.clock.Now())
 	a.queues.announce(jobs)
+	a.queues.counts.lmstfy.add("deadletter_respawn_jobs", len(jobs))
 	if err != nil {
 		a.failed(c, "respawn dead letters", err)
 		return
 	}
+	a.note(c, "dead letters respawned", "", gin.H{"count": len(jobs), "error": filter.Error})
 	c.JSON(http.StatusOK, gin.H{"msg": "respawned", "count": len(jobs)})
 }
 
 func (a *api) dropDead(c *gin.Context) {
-	limit, err := limitOf(c)
+	filter, limit, err := filterOf(c)
+	dropped := 0
 	if err == nil {
-		_, err = a.queues.store.DropDead(c.Request.Context(), queueOf(c).ID(), limit)
+		dropped, err = a.queues.store.DropDead(c.Request.Context(), queueOf(c).ID(), filter, limit)
 	}
 	if err != nil {
 		a.answerError(c, "delete dead letters", err)
 		return
 	}
+	a.note(c, "dead letters deleted", "", gin.H{"count": dropped, "error": filter.Error})
 	c.Status(http.StatusNoContent)
 }

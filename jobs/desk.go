@@ -40,6 +40,9 @@ type desk struct {
 	serving bool       // whether a goroutine answers asking
 	polls   []*poll    // that wait, in their order
 	used    time.Time
+
+	// heldUntil is until when no claim is tried, because a limit of the queue is used up; zero without such.
+	heldUntil time.Time
 }
 
 // shelf is a shelf with ready jobs.
@@ -139,8 +142,8 @@ func (d *desks) consume(ctx context.Context, queues []jobstore.QueueID, count in
 		t := time.NewTimer(wait)
 		defer t.Stop()
 		timer = t.C
-		d.counts.polls.Inc()
-		defer d.counts.polls.Dec()
+		d.counts.waiting.Add(1)
+		defer d.counts.waiting.Add(-1)
 	}
 	defer d.leave(p, queues)
 	for {
@@ -218,7 +221,7 @@ func (d *desks) claim(ctx context.Context, queue jobstore.QueueID, count int, tt
 	r := &request{count: count, ttr: ttr, answer: make(chan claimed, 1)}
 	d.mu.Lock()
 	desk := d.of(queue)
-	if d.paused[queue] || desk.known && len(desk.shelves) == 0 {
+	if d.paused[queue] || desk.heldUntil.After(d.clock.Now()) || desk.known && len(desk.shelves) == 0 {
 		d.mu.Unlock()
 		return nil, nil
 	}
@@ -323,9 +326,51 @@ func (d *desks) take(ctx context.Context, desk *desk, requests []*request) (jobs
 		}
 		d.counts.delivered.Add(float64(len(got.Jobs)))
 		jobs = append(jobs, got.Jobs...)
+		if got.Full {
+			d.hold(desk, got.Next, now)
+			break
+		}
 		d.claimedFrom(desk, f, news, got)
 	}
 	return jobs, nil
+}
+
+// fullPause is how long claims are not tried whose queue has as many as it may: other processes end some of them.
+const fullPause = time.Second
+
+// hold stops the claims of a queue until a time, or for a pause if that is zero.
+func (d *desks) hold(desk *desk, until, now time.Time) {
+	if until.IsZero() {
+		until = now.Add(fullPause)
+	}
+	d.mu.Lock()
+	desk.heldUntil = until
+	d.mu.Unlock()
+	time.AfterFunc(until.Sub(now), func() { d.release(d.clock.Now()) })
+}
+
+// release lets claims be tried again whose pause has passed.
+func (d *desks) release(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, desk := range d.all {
+		if !desk.heldUntil.IsZero() && !desk.heldUntil.After(now) {
+			desk.heldUntil = time.Time{}
+			desk.wakeOne()
+		}
+	}
+}
+
+// freed lets claims of queues be tried again of which some ended in this process.
+func (d *desks) freed(keys []jobstore.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range keys {
+		if desk := d.all[k.Queue]; desk != nil && !desk.heldUntil.IsZero() {
+			desk.heldUntil = time.Time{}
+			desk.wakeOne()
+		}
+	}
 }
 
 // next returns the first shelf with ready jobs.

@@ -32,9 +32,9 @@ func (r *rig) await(state func(*desk) bool) {
 	r.t.Helper()
 	id := jobstore.Queue{Namespace: "shop", Name: "q"}.ID()
 	require.Eventually(r.t, func() bool {
-		r.queues.desks.mu.Lock()
-		defer r.queues.desks.mu.Unlock()
-		d := r.queues.desks.all[id]
+		r.queues().desks.mu.Lock()
+		defer r.queues().desks.mu.Unlock()
+		d := r.queues().desks.all[id]
 		return d != nil && state(d)
 	}, 10*time.Second, time.Millisecond)
 }
@@ -77,7 +77,7 @@ func TestDesks_ACloseEndsThePolls(t *testing.T) {
 	got := make(chan answer, 1)
 	go func() { got <- r.send("GET", "/api/shop/q?timeout=600", "") }()
 	r.waiting(1)
-	r.queues.desks.close()
+	r.queues().desks.close()
 	require.Equal(t, http.StatusNotFound, (<-got).status)
 }
 
@@ -94,7 +94,7 @@ func TestDesks_ManyPublishersAndConsumers(t *testing.T) {
 	for c := range consumers {
 		consuming.Go(func() {
 			for done.Err() == nil {
-				jobs, err := r.queues.desks.consume(done, []jobstore.QueueID{queue.ID()}, 1+c%3, time.Hour, time.Minute)
+				jobs, err := r.queues().desks.consume(done, []jobstore.QueueID{queue.ID()}, 1+c%3, time.Hour, time.Minute)
 				if err != nil {
 					return
 				}
@@ -112,7 +112,7 @@ func TestDesks_ManyPublishersAndConsumers(t *testing.T) {
 	for p := range publishers {
 		publishing.Go(func() {
 			for i := range each {
-				_, err := r.queues.publish(t.Context(), queue, order{tries: 1, ttl: time.Hour, priority: i % 10},
+				_, err := r.queues().publish(t.Context(), queue, order{tries: 1, ttl: time.Hour, priority: i % 10},
 					fmt.Appendf(nil, "%d-%d", p, i))
 				if err != nil {
 					t.Error(err)
@@ -150,13 +150,13 @@ func TestConsume_AWorkerThatIsGoneBeforeTheAnswerReturnsTheJob(t *testing.T) {
 	r := newRig(t, nil)
 	r.publish("/api/shop/q?tries=1", "x")
 	id := jobstore.Queue{Namespace: "shop", Name: "q"}.ID()
-	jobs, err := r.queues.desks.consume(t.Context(), []jobstore.QueueID{id}, 1, time.Minute, 0)
+	jobs, err := r.queues().desks.consume(t.Context(), []jobstore.QueueID{id}, 1, time.Minute, 0)
 	require.NoError(t, err)
 	c, _ := gin.CreateTestContext(httptest.NewRecorder())
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	c.Request = httptest.NewRequestWithContext(gone, http.MethodGet, "/", nil)
-	require.False(t, deliver(c, []jobAnswer{{}}, false))
-	r.queues.desks.giveBack(gone, jobs)
+	require.False(t, deliver(c, http.StatusOK, jobAnswer{}))
+	r.queues().desks.giveBack(gone, jobs)
 	require.Equal(t, "x", data(t, r.send("GET", "/api/shop/q", "")))
 }

@@ -6,7 +6,9 @@
 //	publish.go     publish, republish, bulk
 //	consume.go     consume, peek, acknowledge, sizes
 //	deadletter.go  dead letters
-//	admin.go       tokens, version, metrics
+//	admin.go       the admin port: tokens and their limits, version, metrics, profiles
+//	limit.go       what a token may do in a time
+//	lmstfy.go      the metrics with lmstfy's names
 //	queue.go       publications and acknowledgements that share transactions
 //	desk.go        claims, and the polls that wait for jobs
 //	look.go        what finds ready jobs that nobody announced, buries dead ones and retires tables

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"adsync/base/store/jobstore"
 	"adsync/base/telemetry"
 )
 
@@ -21,6 +22,7 @@ const (
 // other processes. It buries those whose last try has lapsed, and retires the tables of past days.
 type look struct {
 	queues   *queues
+	quotas   *quotas
 	keepDead time.Duration
 	logger   *slog.Logger
 	causes   *telemetry.CauseLog
@@ -29,8 +31,8 @@ type look struct {
 	done   sync.WaitGroup
 }
 
-func newLook(q *queues, keepDead time.Duration, logger *slog.Logger) *look {
-	return &look{queues: q, keepDead: keepDead, logger: logger, causes: telemetry.NewCauseLog(logger), cancel: func() {}}
+func newLook(q *queues, quotas *quotas, keepDead time.Duration, logger *slog.Logger) *look {
+	return &look{queues: q, quotas: quotas, keepDead: keepDead, logger: logger, causes: telemetry.NewCauseLog(logger), cancel: func() {}}
 }
 
 // Start implements service.Service: it prepares the tables of today and tomorrow.
@@ -92,11 +94,14 @@ func (l *look) report(what string, err error) {
 func (l *look) look(ctx context.Context, since, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	paused, err := l.queues.store.Paused(ctx)
+	paused, err := l.queues.store.Load(ctx)
 	if err != nil {
 		return err
 	}
 	l.queues.desks.setPaused(paused)
+	if err := l.quotas.load(ctx); err != nil {
+		return err
+	}
 	ready, err := l.queues.store.ReadyShelves(ctx, 0, since, now)
 	if err != nil {
 		return err
@@ -106,7 +111,13 @@ func (l *look) look(ctx context.Context, since, now time.Time) error {
 			l.queues.desks.found(r)
 		}
 	}
+	l.queues.desks.release(now)
 	l.queues.desks.forget()
+	if since.IsZero() {
+		if err := l.measure(ctx, ready, now); err != nil {
+			return err
+		}
+	}
 	for _, r := range ready {
 		for r.LastTries() {
 			gone, err := l.queues.store.Bury(ctx, r.Shelf, now)
@@ -119,6 +130,18 @@ func (l *look) look(ctx context.Context, since, now time.Time) error {
 			}
 		}
 	}
+	return nil
+}
+
+// measuredQueues is how many queues have metrics of their sizes.
+const measuredQueues = 50
+
+func (l *look) measure(ctx context.Context, ready []jobstore.Ready, now time.Time) error {
+	sizes, err := l.queues.store.Sizes(ctx, ready, measuredQueues, now)
+	if err != nil {
+		return err
+	}
+	l.queues.counts.measured(sizes, now)
 	return nil
 }
 
@@ -136,7 +159,13 @@ func (l *look) tidy(ctx context.Context) {
 			err = l.queues.store.ForgetEmpty(ctx, now)
 		}
 		if err == nil {
-			err = l.queues.store.PruneDead(ctx, now.Add(-l.keepDead))
+			err = l.queues.store.PruneDead(ctx, l.keepDead, l.queues.store.KeptDead(), now)
+		}
+		if err == nil {
+			err = l.queues.store.PruneKeys(ctx, now)
+		}
+		if err == nil {
+			err = l.queues.store.PruneChanges(ctx, now)
 		}
 		if ctx.Err() != nil {
 			return

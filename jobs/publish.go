@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,8 +97,46 @@ func orderOf(c *gin.Context) (o order, err error) {
 		return o, invalid("invalid priority")
 	}
 	o.tries, o.priority = int(tries), int(priority) //nolint:gosec // 16 and 8 bits.
+	if o.backoff, err = backoffOf(c); err != nil {
+		return o, err
+	}
+	if o.key = c.Query("dedupe"); len(o.key) > keyMax {
+		return o, invalid("invalid dedupe: a key has up to %d bytes", keyMax)
+	}
+	if o.keyFor, err = seconds(c, "dedupe_ttl", keyDefault); err != nil || o.keyFor == 0 || o.keyFor > keyForMax {
+		return o, invalid("invalid dedupe_ttl: want 1 to %d seconds", int(keyForMax/time.Second))
+	}
+	if o.wait, err = seconds(c, "wait", 0); err != nil {
+		return o, err
+	}
 	o.attributes, err = attributesOf(c.Request.Header)
 	return o, err
+}
+
+const (
+	keyMax     = 255
+	keyDefault = 24 * time.Hour
+	keyForMax  = 30 * 24 * time.Hour
+
+	factorDefault = "2"
+	capDefault    = 3600 // seconds
+)
+
+// backoffOf reads the backoff of a publication; "" without one.
+func backoffOf(c *gin.Context) (string, error) {
+	base, given := c.GetQuery("backoff")
+	if !given {
+		return "", nil
+	}
+	cap := c.Query("backoff_cap")
+	if n, err := strconv.ParseInt(base, 10, 64); cap == "" && err == nil {
+		cap = strconv.FormatInt(max(n, capDefault), 10)
+	}
+	b, err := jobstore.ParseBackoff(base + " " + c.DefaultQuery("backoff_factor", factorDefault) + " " + cap)
+	if err != nil {
+		return "", invalid("invalid backoff: %v", err)
+	}
+	return b.String(), nil
 }
 
 // attributesOf returns the attributes of a publication as JSON; nil without any.
@@ -153,18 +192,65 @@ func (a *api) publish(c *gin.Context) {
 	if err == nil {
 		body, err = readBody(c, bodyMax, "body too large")
 	}
+	if err == nil && c.Param("job_id") == "" {
+		err = a.quotas.allow(c.Request.Context(), c.Param("namespace"), 1, int64(len(body)))
+	}
 	var id jobstore.ID
-	if err == nil {
+	isNew := true
+	switch {
+	case err != nil:
+	case o.key != "" && c.Param("job_id") == "":
+		id, isNew, err = a.queues.publishOnce(c.Request.Context(), queueOf(c), o, body)
+	default:
 		id, err = a.publishOne(c, o, body)
 	}
 	if err != nil {
 		a.answerError(c, "publish a job", err)
 		return
 	}
-	c.JSON(http.StatusCreated, gin.H{"msg": "published", "job_id": id.String()})
+	answer := gin.H{"msg": "published", "job_id": id.String()}
+	if !isNew {
+		answer["msg"] = "published before"
+	}
+	if o.wait == 0 {
+		c.JSON(http.StatusCreated, answer)
+		return
+	}
+	a.answerResult(c, id, o.wait, answer)
+}
+
+// resultTTR is how long a result belongs to the answer that is written with it.
+const resultTTR = time.Minute
+
+// answerResult waits for a job in the queue that is named by a job's id, answers with it and acknowledges it. The job
+// is published whether a result comes or not.
+func (a *api) answerResult(c *gin.Context, id jobstore.ID, wait time.Duration, answer gin.H) {
+	ctx := c.Request.Context()
+	results := jobstore.Queue{Namespace: c.Param("namespace"), Name: id.String()}
+	jobs, err := a.queues.desks.consume(ctx, []jobstore.QueueID{results.ID()}, 1, resultTTR, wait)
+	if err != nil {
+		a.queues.logger.WarnContext(ctx, "the result of a job could not be waited for", "job", id, "err", err)
+	}
+	answer["result"] = nil
+	if len(jobs) > 0 {
+		answer["result"] = answerOf(results.Namespace, results.Name, jobs[0], a.queues.clock.Now())
+	}
+	if !deliver(c, http.StatusCreated, answer) {
+		a.queues.desks.giveBack(ctx, jobs)
+		return
+	}
+	if len(jobs) == 0 {
+		return
+	}
+	if err := a.queues.acks.do(context.WithoutCancel(ctx), jobs[0].Key()); err != nil {
+		a.queues.logger.WarnContext(ctx, "a result that was answered could not be deleted", "job", id, "err", err)
+	}
 }
 
 func (a *api) publishOne(c *gin.Context, o order, body []byte) (jobstore.ID, error) {
+	if o.key != "" {
+		return jobstore.ID{}, invalid("dedupe is not for a republication")
+	}
 	into := queueOf(c)
 	if to, given := c.GetQuery("to"); given && c.Param("job_id") != "" {
 		if into.Name = to; !isQueueName(to) || len(to) > nameMax {
@@ -199,6 +285,9 @@ func (a *api) publishAll(c *gin.Context) ([]jobstore.ID, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.key != "" || o.wait > 0 {
+		return nil, invalid("dedupe and wait are for one job")
+	}
 	text, err := readBody(c, bulkMax*(bodyMax+1)+1, "job too large")
 	if err != nil {
 		return nil, err
@@ -213,12 +302,16 @@ func (a *api) publishAll(c *gin.Context) ([]jobstore.ID, error) {
 	if len(parts) > bulkMax {
 		return nil, invalid("too many jobs")
 	}
-	bodies := make([][]byte, len(parts))
+	bodies, size := make([][]byte, len(parts)), int64(0)
 	for i, part := range parts {
 		if len(part) > bodyMax {
 			return nil, &requestError{http.StatusRequestEntityTooLarge, "job too large"}
 		}
 		bodies[i] = part
+		size += int64(len(part))
+	}
+	if err := a.quotas.allow(c.Request.Context(), c.Param("namespace"), int64(len(bodies)), size); err != nil {
+		return nil, err
 	}
 	return a.queues.publish(c.Request.Context(), queueOf(c), o, bodies...)
 }

@@ -40,6 +40,7 @@ func newQueues(store *jobstore.Store, c clock.Clock, logger *slog.Logger, counts
 				return err
 			}
 			counts.acknowledged.Add(float64(len(keys)))
+			q.desks.freed(keys)
 			return nil
 		}}
 	return q
@@ -69,12 +70,18 @@ type order struct {
 	tries      int
 	priority   int
 	attributes []byte // JSON, or nil
+	backoff    string // a jobstore.Backoff, or "" for the queue's
+
+	key    string // with which it is published once in keyFor; "" for any number of times
+	keyFor time.Duration
+	wait   time.Duration // for a result
 }
 
 // job makes a job that is published now.
 func (o order) job(q jobstore.Queue, body []byte, now time.Time) jobstore.Job {
 	j := jobstore.Job{Queue: q.ID(), ID: jobstore.NewID(now, jobstore.OutlivesDay(o.delay, o.ttl)), Priority: o.priority,
-		ReadyAt: now.Add(o.delay), Tries: o.tries, Body: body, Attributes: o.attributes}
+		ReadyAt: now.Add(o.delay), Tries: o.tries, Body: body, Attributes: o.attributes,
+		Backoff: o.backoff}
 	if o.ttl > 0 {
 		j.ExpiresAt = now.Add(o.ttl)
 	}
@@ -92,7 +99,29 @@ func (q *queues) publish(ctx context.Context, queue jobstore.Queue, o order, bod
 		jobs[i] = o.job(queue, body, now)
 		ids[i] = jobs[i].ID
 	}
-	return ids, q.publications.do(ctx, jobs...)
+	if err := q.publications.do(ctx, jobs...); err != nil {
+		return nil, err
+	}
+	q.counts.lmstfy.publishedInto(queue, len(jobs), o.delay > 0)
+	return ids, nil
+}
+
+// publishOnce publishes a job, unless another one was published with the order's key: it returns that one's id, and
+// false.
+func (q *queues) publishOnce(ctx context.Context, queue jobstore.Queue, o order, body []byte) (id jobstore.ID,
+	isNew bool, err error) {
+	if err := q.name(ctx, queue); err != nil {
+		return id, false, err
+	}
+	now := q.clock.Now()
+	j := o.job(queue, body, now)
+	if id, isNew, err = q.store.PublishOnce(ctx, j, o.key, now.Add(o.keyFor), now); err != nil || !isNew {
+		return id, isNew, err
+	}
+	q.counts.published.Inc()
+	q.counts.lmstfy.publishedInto(queue, 1, o.delay > 0)
+	q.announce([]jobstore.Job{j})
+	return id, true, nil
 }
 
 // republish publishes a job in place of another, which may be in another queue.
@@ -107,6 +136,7 @@ func (q *queues) republish(ctx context.Context, queue jobstore.Queue, old jobsto
 		return jobstore.ID{}, err
 	}
 	q.counts.published.Inc()
+	q.counts.lmstfy.publishedInto(queue, 1, o.delay > 0)
 	q.announce([]jobstore.Job{j})
 	return j.ID, nil
 }

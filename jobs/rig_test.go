@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/store/jobstore"
 	"adsync/base/store/storetest"
 )
 
@@ -58,23 +59,42 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	store := storetest.NewJobs(t)
 	c := &handClock{now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)}
 	require.NoError(t, store.Prepare(t.Context(), c.now))
-	require.NoError(t, store.AddToken(t.Context(), "shop", secret.NewText(token), "of the tests", c.now))
+	_, err := store.AddToken(t.Context(), "shop", secret.NewText(token), "of the tests", jobstore.Roles(), c.now)
+	require.NoError(t, err)
 	cfg := DefaultConfig()
 	if change != nil {
 		change(&cfg)
 	}
-	r := &rig{Server: New(cfg, Deps{Store: store, Clock: c, Logger: slog.New(slog.DiscardHandler),
+	stores := Stores{poolDefault: store}
+	for _, p := range cfg.Pools {
+		stores[p.Name] = storetest.NewJobs(t)
+		require.NoError(t, stores[p.Name].Prepare(t.Context(), c.now))
+	}
+	r := &rig{Server: New(cfg, Deps{Stores: stores, Clock: c, Logger: slog.New(slog.DiscardHandler),
 		Registerer: prometheus.NewRegistry()}), t: t, clock: c}
 	r.jobs, r.admin = httptest.NewServer(r.Handler()), httptest.NewServer(r.adminHandler)
 	t.Cleanup(func() {
-		r.queues.desks.close()
+		for _, p := range r.pools {
+			p.queues.desks.close()
+		}
 		r.jobs.Close()
 		r.admin.Close()
-		r.queues.wait()
+		for _, p := range r.pools {
+			p.queues.wait()
+		}
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return r
 }
+
+// secretText is a password.
+var secretText = secret.NewText("a good password")
+
+// api returns what answers the protocol.
+func (r *rig) api() *api { return r.pools[poolDefault].api }
+
+// queues returns the default pool's.
+func (r *rig) queues() *queues { return r.pools[poolDefault].queues }
 
 // answer is what a request was answered.
 type answer struct {
@@ -128,7 +148,7 @@ func (r *rig) publish(path, body string) string {
 // lookNow does what the loop does each second.
 func (r *rig) lookNow() {
 	r.t.Helper()
-	require.NoError(r.t, r.look.look(r.t.Context(), time.Time{}, r.clock.Now()))
+	require.NoError(r.t, r.pools[poolDefault].look.look(r.t.Context(), time.Time{}, r.clock.Now()))
 }
 
 // data returns the body of a consumed job.

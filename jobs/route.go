@@ -1,68 +1,68 @@
 package jobs
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"adsync/base/clock"
 	"adsync/base/localhost"
 	"adsync/base/secret"
 	"adsync/base/store/jobstore"
 )
-
-// poolDefault is the store of a token that names none.
-const poolDefault = "default"
 
 // nameMax is the longest name of a namespace or a queue.
 const nameMax = 255
 
 // api answers the protocol.
 type api struct {
+	pool      string
 	queues    *queues
 	tokens    *tokens // nil if none are needed
+	limits    *limits
+	quotas    *quotas
 	openSizes bool
+	log       accessLog
 }
 
 // handler returns the routes of the protocol.
 func (a *api) handler() http.Handler {
-	e := newEngine(a.queues.logger, a.queues.counts.observe)
+	e := newEngine(a.queues.logger, a.log.observe, a.queues.counts.observe)
 	// A consumer may name several queues, with commas.
-	e.GET("/api/:namespace/:queue", a.named(true), a.admitted, a.consume)
+	produce, consume, admin := a.admitted(jobstore.Produce), a.admitted(jobstore.Consume), a.admitted(jobstore.Admin)
+	reads, writes := a.throttled(false), a.throttled(true)
+	e.GET("/api/:namespace/:queue", a.named(true), consume, reads, a.consume)
 	one := e.Group("/api/:namespace/:queue", a.named(false))
+	sizes := a.admitted()
 	if a.openSizes {
-		one.GET("/size", a.pooled, a.size)
-		one.GET("/deadletter/size", a.pooled, a.deadSize)
-	} else {
-		one.GET("/size", a.admitted, a.size)
-		one.GET("/deadletter/size", a.admitted, a.deadSize)
+		sizes = a.pooled
 	}
-	one.Use(a.admitted)
-	one.PUT("", a.publish)
-	one.PUT("/bulk", a.publishBulk)
-	one.PUT("/job/:job_id", a.publish)
-	one.DELETE("", a.destroy)
-	one.DELETE("/job/:job_id", a.ack)
-	one.GET("/peek", a.peek)
-	one.GET("/job/:job_id", a.peekJob)
-	one.GET("/deadletter", a.deadLetters)
-	one.PUT("/deadletter", a.respawn)
-	one.DELETE("/deadletter", a.dropDead)
+	one.GET("/size", sizes, a.size)
+	one.GET("/deadletter/size", sizes, a.deadSize)
+	one.PUT("", produce, writes, a.publish)
+	one.PUT("/bulk", produce, writes, a.publishBulk)
+	one.PUT("/job/:job_id", a.admitted(jobstore.Produce, jobstore.Consume), a.publish)
+	one.DELETE("", admin, a.destroy)
+	one.DELETE("/job/:job_id", consume, a.ack)
+	one.GET("/peek", consume, a.peek)
+	one.GET("/job/:job_id", consume, a.peekJob)
+	one.GET("/deadletter", a.admitted(), a.deadLetters)
+	one.PUT("/deadletter", admin, a.respawn)
+	one.DELETE("/deadletter", admin, a.dropDead)
 	// Beyond lmstfy.
-	one.POST("/ack", a.ackMany)
-	one.POST("/pause", a.pause(true))
-	one.POST("/resume", a.pause(false))
-	one.POST("/job/:job_id/nack", a.nack)
-	one.POST("/job/:job_id/touch", a.touch)
-	one.GET("/deadletter/jobs", a.listDead)
-	e.GET("/api/:namespace", a.inNamespace, a.admitted, a.listQueues)
+	one.POST("/ack", consume, a.ackMany)
+	one.POST("/pause", admin, a.pause(true))
+	one.POST("/resume", admin, a.pause(false))
+	one.POST("/job/:job_id/nack", consume, a.nack)
+	one.POST("/job/:job_id/touch", consume, a.touch)
+	one.GET("/deadletter/jobs", admin, a.listDead)
+	one.GET("/settings", a.admitted(), a.settings)
+	one.PUT("/settings", admin, a.setSettings)
+	one.GET("/due", a.admitted(), a.due)
+	e.GET("/api/:namespace", a.inNamespace, a.admitted(), a.listQueues)
 	return e
 }
 
@@ -84,6 +84,9 @@ func newEngine(logger *slog.Logger, before ...gin.HandlerFunc) *gin.Engine {
 func refuse(c *gin.Context, status int, reason string) {
 	c.AbortWithStatusJSON(status, gin.H{"error": reason})
 }
+
+// tokenKey is where a request's context has the token.
+const tokenKey = "token"
 
 func internalError(c *gin.Context) { refuse(c, http.StatusInternalServerError, "internal error") }
 
@@ -136,41 +139,59 @@ func isName(name string) bool {
 	return name != ""
 }
 
-// token returns the pool and the token that a request names.
-func tokenOf(c *gin.Context) (pool string, token secret.Text) {
-	text := c.GetHeader("X-Token")
+// tokenOf returns the pool and the token that a request names.
+func tokenOf(r *http.Request) (pool string, token secret.Text) {
+	text := r.Header.Get("X-Token")
 	if text == "" {
-		text = c.Query("token")
+		text = r.URL.Query().Get("token")
 	}
+	pool, text = poolOf(text)
+	return pool, secret.NewText(text)
+}
+
+// poolOf splits POOL:TOKEN.
+func poolOf(text string) (pool, token string) {
 	if pool, rest, named := strings.Cut(text, ":"); named {
-		return pool, secret.NewText(rest)
+		return pool, rest
 	}
-	return poolDefault, secret.NewText(text)
+	return poolDefault, text
 }
 
 // pooled refuses a request to a store that does not exist.
 func (a *api) pooled(c *gin.Context) {
-	if pool, _ := tokenOf(c); pool != poolDefault {
+	if pool, _ := tokenOf(c.Request); pool != a.pool {
 		refuse(c, http.StatusNotFound, "pool not found")
 	}
 }
 
-// admitted refuses a request without a token of its namespace.
-func (a *api) admitted(c *gin.Context) {
-	a.pooled(c)
-	if c.IsAborted() || a.tokens == nil {
-		return
-	}
-	_, token := tokenOf(c)
-	if token.Reveal() == "" {
-		refuse(c, http.StatusUnauthorized, "token not found")
-		return
-	}
-	known, err := a.tokens.has(c.Request.Context(), c.Param("namespace"), token)
-	if err != nil {
-		a.failed(c, "look up a token", err)
-	} else if !known {
-		refuse(c, http.StatusUnauthorized, "invalid token")
+// admitted refuses a request without a token of its namespace that allows it.
+func (a *api) admitted(roles ...jobstore.Role) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		a.pooled(c)
+		if c.IsAborted() || a.tokens == nil {
+			return
+		}
+		_, token := tokenOf(c.Request)
+		if token.Reveal() == "" {
+			refuse(c, http.StatusUnauthorized, "token not found")
+			return
+		}
+		known, err := a.tokens.find(c.Request.Context(), c.Param("namespace"), token)
+		if err != nil {
+			a.failed(c, "look up a token", err)
+			return
+		}
+		if known == nil {
+			refuse(c, http.StatusUnauthorized, "invalid token")
+			return
+		}
+		for _, r := range roles {
+			if !known.Allows(r) {
+				refuse(c, http.StatusForbidden, "the token does not have the role "+string(r))
+				return
+			}
+		}
+		c.Set(tokenKey, known)
 	}
 }
 
@@ -185,44 +206,4 @@ func (a *api) failed(c *gin.Context, what string, err error) {
 
 func queueOf(c *gin.Context) jobstore.Queue {
 	return jobstore.Queue{Namespace: c.Param("namespace"), Name: c.Param("queue")}
-}
-
-// tokens remembers which tokens are allowed.
-type tokens struct {
-	store *jobstore.Store
-
-	mu    sync.Mutex
-	known map[tokenKey]time.Time // when it was looked up
-}
-
-type tokenKey struct{ namespace, token string }
-
-const (
-	// tokenFor is for how long an allowed token is used without a look at the tables: so long does a withdrawn one
-	// work.
-	tokenFor = 5 * time.Second
-	// tokensMax bounds the tokens that a process remembers.
-	tokensMax = 10_000
-)
-
-// has reports whether a token is allowed for a namespace.
-func (t *tokens) has(ctx context.Context, namespace string, token secret.Text) (bool, error) {
-	key := tokenKey{namespace, token.Reveal()}
-	t.mu.Lock()
-	seen, known := t.known[key]
-	t.mu.Unlock()
-	if known && clock.Since(seen) < tokenFor {
-		return true, nil
-	}
-	allowed, err := t.store.HasToken(ctx, namespace, token)
-	if err != nil || !allowed {
-		return false, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.known == nil || len(t.known) >= tokensMax {
-		t.known = map[tokenKey]time.Time{}
-	}
-	t.known[key] = clock.Mark()
-	return true, nil
 }

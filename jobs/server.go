@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +19,6 @@ import (
 	"adsync/base/clock"
 	"adsync/base/redis"
 	"adsync/base/service"
-	"adsync/base/store/jobstore"
 )
 
 const (
@@ -31,9 +32,7 @@ const (
 type Server struct {
 	cfg    Config
 	logger *slog.Logger
-	queues *queues
-	look   *look
-	admin  *admin
+	pools  map[string]*pool
 	// What the two addresses serve.
 	handler, adminHandler http.Handler
 
@@ -53,8 +52,8 @@ var (
 
 // Deps are what a server works with.
 type Deps struct {
-	Store *jobstore.Store
-	Clock clock.Clock // the database's
+	Stores Stores
+	Clock  clock.Clock // that of the default database
 	// Redis announces ready jobs to other processes; nil for a process alone. It need not be reached.
 	Redis goredis.UniversalClient
 	Keys  redis.Keys
@@ -66,19 +65,21 @@ type Deps struct {
 
 // New returns a server. It contacts nothing before Start.
 func New(cfg Config, d Deps) *Server {
-	q := newQueues(d.Store, d.Clock, d.Logger, newMetrics(d.Registerer))
-	if d.Redis != nil {
-		q.wake = newWake(d.Redis, d.Keys, d.Node, q.desks, d.Logger)
-	}
-	a := &api{queues: q, openSizes: cfg.OpenSizes}
 	cfg.Listen = cmp.Or(cfg.Listen, ListenDefault)
-	if cfg.Tokens == TokensRequired {
-		a.tokens = &tokens{store: d.Store}
+	s := &Server{cfg: cfg, logger: d.Logger, pools: map[string]*pool{}, cancel: func() {}, failed: make(chan error, 2)}
+	var metrics prometheus.Gatherers
+	for _, name := range slices.Sorted(maps.Keys(d.Stores)) {
+		p := newPool(name, cfg, d)
+		s.pools[name] = p
+		metrics = append(metrics, p.queues.counts.lmstfy.registry)
 	}
-	s := &Server{cfg: cfg, logger: d.Logger, queues: q, look: newLook(q, cfg.KeepDead, d.Logger),
-		admin:  &admin{api: a, user: cfg.AdminUser, password: cfg.AdminPassword},
-		cancel: func() {}, failed: make(chan error, 2)}
-	s.handler, s.adminHandler = a.handler(), s.admin.handler()
+	for _, p := range s.pools {
+		a := &admin{api: p.api, pools: slices.Sorted(maps.Keys(s.pools)), metrics: metrics, user: cfg.AdminUser,
+			password: cfg.AdminPassword}
+		p.adminHandler = a.handler()
+	}
+	s.handler = byPool(s.pools, poolOfToken, func(p *pool) http.Handler { return p.handler })
+	s.adminHandler = byPool(s.pools, poolOfAdmin, func(p *pool) http.Handler { return p.adminHandler })
 	return s
 }
 
@@ -101,11 +102,14 @@ func (s *Server) Start(ctx context.Context) error {
 }
 
 func (s *Server) start(ctx context.Context) error {
-	if err := s.look.Start(ctx); err != nil {
-		return fmt.Errorf("prepare the tables of jobs: %w", err)
-	}
-	if s.queues.wake != nil {
-		if err := s.queues.wake.Start(ctx); err != nil {
+	for name, p := range s.pools {
+		if err := p.look.Start(ctx); err != nil {
+			return fmt.Errorf("prepare the tables of jobs, pool %s: %w", name, err)
+		}
+		if p.queues.wake == nil {
+			continue
+		}
+		if err := p.queues.wake.Start(ctx); err != nil {
 			return err
 		}
 	}
@@ -145,7 +149,9 @@ func (s *Server) serve(ctx context.Context, name, address string, handler http.H
 // what is left.
 func (s *Server) Stop() {
 	s.stopOnce.Do(func() {
-		s.queues.desks.close()
+		for _, p := range s.pools {
+			p.queues.desks.close()
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		for _, server := range s.servers {
@@ -156,10 +162,12 @@ func (s *Server) Stop() {
 		}
 		s.cancel()
 		s.served.Wait()
-		s.queues.wait()
-		s.look.Stop()
-		if s.queues.wake != nil {
-			s.queues.wake.Stop()
+		for _, p := range s.pools {
+			p.queues.wait()
+			p.look.Stop()
+			if p.queues.wake != nil {
+				p.queues.wake.Stop()
+			}
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"adsync/base/redis"
 	"adsync/base/store/jobstore"
 	"adsync/base/telemetry"
 )
@@ -54,8 +53,8 @@ const (
 	resubscribePause = time.Second
 )
 
-func newWake(client goredis.UniversalClient, keys redis.Keys, self string, d *desks, logger *slog.Logger) *wake {
-	return &wake{redis: client, channel: keys.Of("jobs", "wake"), self: self, desks: d,
+func newWake(client goredis.UniversalClient, channel, self string, d *desks, logger *slog.Logger) *wake {
+	return &wake{redis: client, channel: channel, self: self, desks: d,
 		causes: telemetry.NewCauseLog(logger), waiting: map[jobstore.Shelf]*note{}, cancel: func() {}}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/redis"
 	"adsync/base/redis/redistest"
 	"adsync/base/store/jobstore"
 )
@@ -16,15 +15,15 @@ import (
 func TestWake_APollOfAnotherProcess(t *testing.T) {
 	client, keys := redistest.New(t)
 	r := newRig(t, nil)
-	other := newDesks(r.queues.store, r.clock, r.logger, r.queues.counts)
+	other := newDesks(r.queues().store, r.clock, r.logger, r.queues().counts)
 	t.Cleanup(other.work.Wait)
-	here := newWake(client, keys, "here", r.queues.desks, r.logger)
-	there := newWake(client, keys, "there", other, r.logger)
+	here := newWake(client, keys.Of("wake"), "here", r.queues().desks, r.logger)
+	there := newWake(client, keys.Of("wake"), "there", other, r.logger)
 	for _, w := range []*wake{here, there} {
 		require.NoError(t, w.Start(t.Context()))
 		t.Cleanup(w.Stop)
 	}
-	r.queues.wake = here
+	r.queues().wake = here
 	require.Eventually(t, func() bool {
 		return client.PubSubNumSub(t.Context(), here.channel).Val()[here.channel] == 2
 	}, 10*time.Second, time.Millisecond)
@@ -50,11 +49,11 @@ func TestWake_APollOfAnotherProcess(t *testing.T) {
 // What arrives through Redis goes into statements.
 func TestWake_RefusesTablesThatAreNotOurs(t *testing.T) {
 	r := newRig(t, nil)
-	w := newWake(nil, redis.NewKeys("test"), "here", r.queues.desks, r.logger)
+	w := newWake(nil, "test", "here", r.queues().desks, r.logger)
 	id := jobstore.Queue{Namespace: "shop", Name: "q"}.ID()
-	r.queues.desks.mu.Lock()
-	d := r.queues.desks.of(id)
-	r.queues.desks.mu.Unlock()
+	r.queues().desks.mu.Lock()
+	d := r.queues().desks.of(id)
+	r.queues().desks.mu.Unlock()
 	for _, text := range []string{
 		`{"from":"x","notes":[{"q":%d,"t":"job_kept; DROP TABLE job_kept","b":5,"s":0,"n":1}]}`,
 		`{"from":"x","notes":[{"q":%d,"t":"job_kept","b":10,"s":0,"n":1}]}`,

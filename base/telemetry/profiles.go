@@ -59,13 +59,8 @@ func (p *Profiles) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for profiles: %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	p.addr = listener.Addr().String()
-	p.server = &http.Server{Handler: localOnly(mux), ReadHeaderTimeout: 5 * time.Second}
+	p.server = &http.Server{Handler: localOnly(ProfilesHandler()), ReadHeaderTimeout: 5 * time.Second}
 	p.served = make(chan struct{})
 	go func() {
 		defer close(p.served)
@@ -75,6 +70,17 @@ func (p *Profiles) Start(ctx context.Context) error {
 	}()
 	p.logger.Info("serving profiles", "addr", p.addr)
 	return nil
+}
+
+// ProfilesHandler serves the process's profiles under /debug/pprof/, to whom its caller lets pass: a profile contains
+// whatever is in memory.
+func ProfilesHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	return mux
 }
 
 // Stop ends it at once, even during a profile.

@@ -275,15 +275,15 @@ func serveJobs(ctx context.Context, cfg settings.Config, logger *slog.Logger) er
 
 // addJobs adds the job queue and its database. It completes d.
 func addJobs(ctx context.Context, m *service.Manager, server *httpapi.Server, cfg settings.Config, d jobs.Deps) error {
-	store, err := cfg.Jobs.Open(ctx, cfg.Store.Data, d.Logger)
+	stores, err := cfg.Jobs.Open(ctx, cfg.Store.Data, d.Logger)
 	if err != nil {
 		return fmt.Errorf("set up the job queue: %w", err)
 	}
-	server.NeedForRequests("jobs database", store.Ping)
-	now := clock.NewDatabase(store.Now, d.Logger)
-	d.Store, d.Clock, d.Node = store, now, node()
-	m.Add("jobs store", service.Func{StopFunc: closing(d.Logger, "jobs store", store.Close)})
-	m.AddPatient("jobs schema", awaited(d.Logger, "the database of jobs", store.CheckSchema))
+	server.NeedForRequests("jobs database", stores.Ping)
+	now := clock.NewDatabase(stores.Default().Now, d.Logger)
+	d.Stores, d.Clock, d.Node = stores, now, node()
+	m.Add("jobs store", service.Func{StopFunc: closing(d.Logger, "jobs store", stores.Close)})
+	m.AddPatient("jobs schema", awaited(d.Logger, "the database of jobs", stores.CheckSchema))
 	m.AddPatient("jobs clock", service.Func{StartFunc: awaiting(d.Logger, "the time of the jobs database", now.Start),
 		StopFunc: now.Stop})
 	m.Add("jobs", jobs.New(cfg.Jobs, d))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -97,20 +98,38 @@ type Claimed struct {
 	Jobs []Job
 	Last time.Time // no job that was ready before is left on the shelf, except such that another process has locked
 	More bool      // whether other jobs may be ready
+	// Full reports that a limit of the queue did not allow a job, and Next when its rate does; zero if a claim must end
+	// first.
+	Full bool
+	Next time.Time
 }
 
 // Claim claims up to limit ready jobs of a shelf until until, the longest ready first, none that became ready before
 // since, unless that is zero. Jobs that have expired are deleted instead. If the commit's answer is lost, it is an
-// error, and the jobs are ready again at until.
+// error, and the jobs are ready again at until. A claim that lapses leaves its job ready when its backoff has passed.
 func (s *Store) Claim(ctx context.Context, f Shelf, limit int, since, now, until time.Time) (c Claimed, err error) {
+	settings := s.of(f.Queue)
 	err = s.db.Tx(ctx, func(tx *gorm.DB) error {
 		c = Claimed{Last: since}
-		ready, err := s.lockReady(tx, f, limit, since, now)
+		a := allowance{jobs: limit}
+		if settings.limited() {
+			if a, err = s.allowed(tx, f.Queue, settings, limit, now); err != nil {
+				return err
+			}
+			if a.jobs == 0 {
+				c.More, c.Full, c.Next = true, true, a.next
+				return nil
+			}
+		}
+		ready, err := s.lockReady(tx, f, a.jobs, since, now)
 		if err != nil || len(ready) == 0 {
 			return err
 		}
-		c.Last, c.More = ready[len(ready)-1].ReadyAt, len(ready) == limit
-		return s.claim(tx, f, ready, &c, now, until)
+		c.Last, c.More = ready[len(ready)-1].ReadyAt, len(ready) == a.jobs
+		if err := s.claim(tx, f, ready, &c, now, until); err != nil || !settings.limited() {
+			return err
+		}
+		return s.spend(tx, f.Queue, settings, a, c.Jobs, until)
 	})
 	if isMissing(err) {
 		return Claimed{}, nil
@@ -124,25 +143,47 @@ func (s *Store) Claim(ctx context.Context, f Shelf, limit int, since, now, until
 // claim claims locked jobs, and deletes those that have expired.
 func (s *Store) claim(tx *gorm.DB, f Shelf, ready []Job, c *Claimed, now, until time.Time) error {
 	var expired []Key
-	ids := make([]any, 0, len(ready))
+	byTime := map[time.Time][]any{} // ids, by when they are ready again
 	for _, j := range ready {
 		if j.Expired(now) {
 			expired = append(expired, j.Key())
 			continue
 		}
-		ids = append(ids, j.ID[:])
 		j.Tries, j.Claims, j.ReadyAt, j.table = j.Tries-1, j.Claims+1, until, f.Table
 		c.Jobs = append(c.Jobs, j)
+		again := until
+		if j.Tries > 0 {
+			again = until.Add(s.backoffOf(j).After(j.Claims))
+		}
+		byTime[again] = append(byTime[again], j.ID[:])
 	}
-	if err := s.deleteFrom(tx, expired, f.Table); err != nil || len(ids) == 0 {
+	if err := s.deleteFrom(tx, expired, f.Table); err != nil {
 		return err
 	}
-	slices.SortFunc(ids, compareIDs)
-	// The columns are set from the left to the right.
-	set := "band = CASE WHEN tries = 1 THEN band + ? ELSE band END, tries = tries - 1, claims = claims + 1, ready_at = ?"
-	_, err := s.db.ExecMany(tx, updateSQL(s.db.Dialect(), f.Table, set, len(ids)),
-		append([]any{lastTry, sqldb.At(until), int64(f.Queue)}, ids...), false)
-	return err
+	for _, again := range slices.SortedFunc(maps.Keys(byTime), time.Time.Compare) {
+		ids := byTime[again]
+		slices.SortFunc(ids, compareIDs)
+		// The columns are set from the left to the right.
+		set := "band = CASE WHEN tries = 1 THEN band + ? ELSE band END, tries = tries - 1, claims = claims + 1, ready_at = ?"
+		if _, err := s.db.ExecMany(tx, updateSQL(s.db.Dialect(), f.Table, set, len(ids)),
+			append([]any{lastTry, sqldb.At(again), int64(f.Queue)}, ids...), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backoffOf returns the backoff of a job: its own, or its queue's.
+func (s *Store) backoffOf(j Job) Backoff {
+	if j.Backoff != "" {
+		if b, err := ParseBackoff(j.Backoff); err == nil {
+			return b
+		}
+	}
+	if b := s.of(j.Queue).Backoff; b != nil {
+		return *b
+	}
+	return Backoff{}
 }
 
 // lockReady locks ready jobs of a shelf, without waiting for those that others have locked.
@@ -178,9 +219,13 @@ func (s *Store) Return(ctx context.Context, jobs []Job, now time.Time) error {
 			if err != nil && !isMissing(err) {
 				return fmt.Errorf("return a claimed job: %w", err)
 			}
-			if changed > 0 {
-				break
+			if changed == 0 {
+				continue
 			}
+			if err := s.leave(s.db.Writer(ctx), []Key{j.Key()}); err != nil {
+				return fmt.Errorf("free the slot of a returned job: %w", err)
+			}
+			break
 		}
 	}
 	return nil

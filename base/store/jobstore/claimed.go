@@ -20,23 +20,43 @@ const (
 	NotFound         // there is no such job, or it is dead
 )
 
+// ByBackoff is the delay of a nack after which the job's backoff is waited for.
+const ByBackoff time.Duration = -1
+
 // Touch moves the end of a claim to until.
 func (s *Store) Touch(ctx context.Context, k Key, claim int64, until, now time.Time) (Outcome, error) {
 	return s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
-		_, err := s.db.ExecMany(tx, "UPDATE "+j.table+" SET ready_at = ? WHERE queue_id = ? AND id = ?",
-			[]any{sqldb.At(until), int64(k.Queue), k.ID[:]}, false)
-		return err
+		again := until
+		if j.Tries > 0 {
+			again = until.Add(s.backoffOf(j).After(j.Claims))
+		}
+		if err := s.again(tx, j, again); err != nil {
+			return err
+		}
+		return s.hold(tx, k, until)
 	})
 }
 
-// Nack ends a claim without success: the job is ready again after a delay, or a dead letter if that was its last try.
+// again sets when a job is ready.
+func (s *Store) again(tx *gorm.DB, j Job, at time.Time) error {
+	_, err := s.db.ExecMany(tx, "UPDATE "+j.table+" SET ready_at = ? WHERE queue_id = ? AND id = ?",
+		[]any{sqldb.At(at), int64(j.Queue), j.ID[:]}, false)
+	return err
+}
+
+// Nack ends a claim without success: the job is ready again after a delay (ByBackoff for that of its backoff), or a dead
+// letter if that was its last try.
 func (s *Store) Nack(ctx context.Context, k Key, claim int64, delay time.Duration, reason string,
 	now time.Time) (Outcome, error) {
 	return s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
-		if j.Tries > 0 {
-			_, err := s.db.ExecMany(tx, "UPDATE "+j.table+" SET ready_at = ? WHERE queue_id = ? AND id = ?",
-				[]any{sqldb.At(now.Add(delay)), int64(k.Queue), k.ID[:]}, false)
+		if err := s.leave(tx, []Key{k}); err != nil {
 			return err
+		}
+		if j.Tries > 0 {
+			if delay == ByBackoff {
+				delay = s.backoffOf(j).After(j.Claims)
+			}
+			return s.again(tx, j, now.Add(delay))
 		}
 		if err := s.insertDead(tx, []Job{j}, now, reason); err != nil {
 			return err

@@ -102,6 +102,7 @@ type Job struct {
 	Claims     int64     // how often it was claimed; the number of the present claim
 	Body       []byte
 	Attributes []byte // JSON, or nil
+	Backoff    string // a Backoff, or "" for the queue's
 
 	table string // where it was found; "" for one that is not written yet
 }

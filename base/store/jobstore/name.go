@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"adsync/base/sqldb"
@@ -12,8 +13,9 @@ import (
 
 // Names are the names of queues, and what is set for them.
 type Names struct {
-	db     *sqldb.DB
-	tables *tables
+	rows
+
+	settings *atomic.Pointer[map[QueueID]Settings] // as they were last loaded
 }
 
 // Name notes the names of queues that are used, so that they are listed.
@@ -80,6 +82,16 @@ func (s Names) count(ctx context.Context, queue Queue, state *QueueState, now ti
 	return s.db.Latest(ctx).Raw("SELECT COUNT(*) FROM job_dead WHERE queue_id = ?", id).Row().Scan(&state.Dead)
 }
 
+// ListNames returns the names of all queues, by namespace and name.
+func (s Names) ListNames(ctx context.Context) ([]Queue, error) {
+	var all []Queue
+	if err := s.db.Latest(ctx).Raw("SELECT namespace, name FROM job_queue ORDER BY namespace, name").Scan(
+		&all).Error; err != nil {
+		return nil, fmt.Errorf("list the names of queues: %w", err)
+	}
+	return all, nil
+}
+
 // Pause stops the claims of a queue, or lets them continue.
 func (s Names) Pause(ctx context.Context, q Queue, paused bool, now time.Time) error {
 	if err := s.Name(ctx, []Queue{q}, now); err != nil {
@@ -92,28 +104,13 @@ func (s Names) Pause(ctx context.Context, q Queue, paused bool, now time.Time) e
 	return nil
 }
 
-// Paused returns the queues that are paused.
-func (s Names) Paused(ctx context.Context) (map[QueueID]bool, error) {
-	all := map[QueueID]bool{}
-	err := sqldb.EachRow(s.db.Latest(ctx).Raw("SELECT id FROM job_queue WHERE paused = 1"), func(rows *sql.Rows) error {
-		var id QueueID
-		err := rows.Scan(&id)
-		all[id] = true
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list paused queues: %w", err)
-	}
-	return all, nil
-}
-
 // forgetAfter is how long a queue without jobs is listed after its last use.
 const forgetAfter = time.Hour
 
 // ForgetEmpty removes the names of queues that have no jobs and were not used for a time.
 func (s Names) ForgetEmpty(ctx context.Context, now time.Time) error {
 	var unused []Queue
-	err := s.db.Latest(ctx).Raw("SELECT namespace, name FROM job_queue WHERE used_at < ? AND paused = 0",
+	err := s.db.Latest(ctx).Raw("SELECT namespace, name FROM job_queue WHERE used_at < ? AND paused = 0 AND settings = ''",
 		sqldb.At(now.Add(-forgetAfter))).Scan(&unused).Error
 	if err != nil {
 		return fmt.Errorf("list unused queues: %w", err)
@@ -121,7 +118,7 @@ func (s Names) ForgetEmpty(ctx context.Context, now time.Time) error {
 	for _, q := range unused {
 		used, err := s.hasJobs(ctx, q.ID())
 		if err == nil && !used {
-			err = s.db.Writer(ctx).Exec("DELETE FROM job_queue WHERE id = ? AND used_at < ? AND paused = 0", int64(q.ID()),
+			err = s.db.Writer(ctx).Exec("DELETE FROM job_queue WHERE id = ? AND used_at < ? AND paused = 0 AND settings = ''", int64(q.ID()),
 				sqldb.At(now.Add(-forgetAfter))).Error
 		}
 		if err != nil {

@@ -131,6 +131,9 @@ func (s *Store) Republish(ctx context.Context, old Key, with Job, now time.Time)
 		return err
 	}
 	err := s.db.Tx(ctx, func(tx *gorm.DB) error {
+		if err := s.leave(tx, []Key{old}); err != nil {
+			return err
+		}
 		if err := s.deleteFrom(tx, []Key{old}, append(s.tablesOf(old, now), deadTable)...); err != nil {
 			return err
 		}

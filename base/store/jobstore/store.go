@@ -1,13 +1,11 @@
 package jobstore
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
-	"slices"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -19,9 +17,11 @@ import (
 type Store struct {
 	Names
 	Tokens
-
-	db     *sqldb.DB
-	tables *tables
+	Dead
+	Quotas
+	Audit
+	slots
+	rows
 }
 
 // Open opens a database of jobs. It creates SQLite's file, and contacts no server. Close it.
@@ -30,8 +30,10 @@ func Open(ctx context.Context, cfg sqldb.Database, log *slog.Logger) (*Store, er
 	if err != nil {
 		return nil, fmt.Errorf("open the database of jobs: %w", err)
 	}
-	t := &tables{}
-	return &Store{Names: Names{db, t}, Tokens: Tokens{db}, db: db, tables: t}, nil
+	r := rows{db, &tables{}}
+	names := Names{rows: r, settings: &atomic.Pointer[map[QueueID]Settings]{}}
+	return &Store{Names: names, Tokens: Tokens{r}, Dead: Dead{r}, Quotas: Quotas{r}, Audit: Audit{r},
+		slots: slots{r, names}, rows: r}, nil
 }
 
 // Close closes all connections.
@@ -56,10 +58,10 @@ func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 // Now returns the database's time.
 func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.db.Now(ctx) }
 
-const jobColumns = "queue_id, id, band, ready_at, expires_at, tries, claims, body, attributes"
+const jobColumns = "queue_id, id, band, ready_at, expires_at, tries, claims, body, attributes, backoff"
 
 // columnCount is the number of jobColumns.
-const columnCount = 9
+const columnCount = 10
 
 func (j Job) band() int {
 	band := PriorityMax - j.Priority
@@ -71,7 +73,7 @@ func (j Job) band() int {
 
 func (j Job) row() []any {
 	return []any{int64(j.Queue), j.ID[:], j.band(), sqldb.At(j.ReadyAt), timeOrNull(j.ExpiresAt), j.Tries, j.Claims,
-		notNil(j.Body), j.Attributes}
+		notNil(j.Body), j.Attributes, j.Backoff}
 }
 
 func timeOrNull(t time.Time) any {
@@ -93,7 +95,8 @@ func scanJob(rows *sql.Rows, j *Job) error {
 	var id []byte
 	var band int
 	var ready, expires sqldb.Time
-	err := rows.Scan(&j.Queue, &id, &band, &ready, &expires, &j.Tries, &j.Claims, &j.Body, &j.Attributes)
+	err := rows.Scan(&j.Queue, &id, &band, &ready, &expires, &j.Tries, &j.Claims, &j.Body, &j.Attributes,
+		&j.Backoff)
 	if err != nil {
 		return err
 	}
@@ -126,36 +129,6 @@ func (s *Store) Publish(ctx context.Context, jobs []Job) error {
 	return nil
 }
 
-// insertedAtOnce is how many jobs one statement writes.
-const insertedAtOnce = 200
-
-// insert writes rows of jobs into a table, which it sorts.
-func (s *Store) insert(tx *gorm.DB, table string, rows [][]any) error {
-	return insertRows(s.db, tx, table, jobColumns, columnCount, rows)
-}
-
-// insertRows writes rows that begin with a queue and an id, in this order.
-func insertRows(d *sqldb.DB, tx *gorm.DB, table, columns string, width int, rows [][]any) error {
-	slices.SortFunc(rows, func(a, b []any) int {
-		return cmp.Or(cmp.Compare(a[0].(int64), b[0].(int64)), compareIDs(a[1], b[1]))
-	})
-	for len(rows) > 0 {
-		n, err := d.Fitting(table, 2, rows, min(insertedAtOnce, d.RowsPerStatement(width)))
-		if err != nil {
-			return err
-		}
-		text := "INSERT INTO " + table + " (" + columns + ") VALUES " + sqldb.Tuples(n, width)
-		if _, err := d.ExecMany(tx, text, sqldb.Flatten(rows[:n], width), false); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
-}
-
-// compareIDs orders ids as they are written: rows are locked in the order of their keys.
-func compareIDs(a, b any) int { return bytes.Compare(a.([]byte), b.([]byte)) }
-
 // Key names a job.
 type Key struct {
 	Queue QueueID
@@ -180,6 +153,9 @@ func in(table string) func(Key) string { return func(Key) string { return table 
 // Ack deletes jobs, claimed or not, alive or dead. A job that is unknown is no error. It may be repeated.
 func (s *Store) Ack(ctx context.Context, keys []Key, now time.Time) error {
 	err := s.db.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		if err := s.leave(tx, keys); err != nil {
+			return err
+		}
 		left, err := s.deleteIn(tx, keys, func(k Key) string { return places(k.Queue, k.ID, now)[0] })
 		if err != nil || left == 0 {
 			return err
@@ -191,58 +167,6 @@ func (s *Store) Ack(ctx context.Context, keys []Key, now time.Time) error {
 		return fmt.Errorf("acknowledge jobs: %w", err)
 	}
 	return nil
-}
-
-// deleteFrom deletes jobs from each of some tables.
-func (s *Store) deleteFrom(tx *gorm.DB, keys []Key, tables ...string) error {
-	for _, table := range tables {
-		if _, err := s.deleteIn(tx, keys, in(table)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deleteIn deletes jobs, each in the table that of names, and returns how many were not there.
-func (s *Store) deleteIn(tx *gorm.DB, keys []Key, of func(Key) string) (left int64, err error) {
-	byTable := map[string]map[QueueID][]any{}
-	for _, k := range keys {
-		table := of(k)
-		if dayTable.MatchString(table) && !s.tables.has(table) {
-			left++
-			continue
-		}
-		if byTable[table] == nil {
-			byTable[table] = map[QueueID][]any{}
-		}
-		byTable[table][k.Queue] = append(byTable[table][k.Queue], k.ID[:])
-	}
-	for _, table := range sortedKeys(byTable) {
-		for _, queue := range sortedKeys(byTable[table]) {
-			ids := byTable[table][queue]
-			slices.SortFunc(ids, compareIDs)
-			changed, err := s.db.ExecMany(tx, deleteSQL(s.db.Dialect(), table, len(ids)),
-				append([]any{int64(queue)}, ids...), false)
-			if isMissing(err) {
-				changed, err = 0, nil
-			}
-			if err != nil {
-				return 0, err
-			}
-			left += int64(len(ids)) - changed
-		}
-	}
-	return left, nil
-}
-
-// deleteSQL deletes by the primary key: the optimiser might otherwise read a small table whole, and wait for rows that
-// others have locked.
-func deleteSQL(d sqldb.Dialect, table string, n int) string {
-	where := " WHERE queue_id = ? AND id IN " + sqldb.Tuples(1, n)
-	if d == sqldb.SQLiteDialect {
-		return "DELETE FROM " + table + where
-	}
-	return "DELETE t FROM " + table + " AS t" + d.ForceIndex(table, "PRIMARY") + where
 }
 
 // move moves some jobs to job_kept, without those that have expired.

@@ -2,6 +2,7 @@ package jobstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -148,6 +149,11 @@ func (s *Store) Prepare(ctx context.Context, now time.Time) error {
 		return err
 	}
 	s.tables.set(slices.DeleteFunc(names, func(name string) bool { return !dayTable.MatchString(name) }))
+	for _, name := range s.tables.all(-1) {
+		if err := s.complete(ctx, name); err != nil {
+			return fmt.Errorf("complete %s: %w", name, err)
+		}
+	}
 	for hash := range hashes {
 		for _, day := range []time.Time{now, now.Add(24 * time.Hour)} {
 			if err := s.ensure(ctx, dayTableOf(day, hash)); err != nil {
@@ -156,6 +162,31 @@ func (s *Store) Prepare(ctx context.Context, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// complete adds the column that an earlier version's table of a day does not have.
+func (s *Store) complete(ctx context.Context, name string) error {
+	has := func() (bool, error) {
+		found, err := s.db.Writer(ctx).Raw("SELECT * FROM " + name + " LIMIT 0").Rows()
+		if err != nil {
+			return false, err
+		}
+		defer found.Close()
+		columns, err := found.Columns()
+		return slices.Contains(columns, "backoff"), errors.Join(err, found.Err())
+	}
+	if known, err := has(); known || isMissing(err) {
+		return nil
+	}
+	kind := "VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin"
+	if s.db.Dialect() == sqldb.SQLiteDialect {
+		kind = "TEXT"
+	}
+	err := s.db.Writer(ctx).Exec("ALTER TABLE " + name + " ADD COLUMN backoff " + kind + " NOT NULL DEFAULT ''").Error
+	if known, _ := has(); known {
+		return nil // Maybe another process was faster.
+	}
+	return err
 }
 
 // movedAtOnce is how many jobs one transaction moves.

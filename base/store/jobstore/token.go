@@ -5,8 +5,9 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"adsync/base/secret"
@@ -16,68 +17,132 @@ import (
 // prefixLength is how many letters of a token are kept in clear, so that people can tell which it is.
 const prefixLength = 12
 
+// Role is what a token allows.
+type Role string
+
+// The roles of tokens.
+const (
+	Produce Role = "produce" // publish
+	Consume Role = "consume" // claim, end claims, and read jobs
+	Admin   Role = "admin"   // delete and respawn many jobs, pause queues and change their settings
+)
+
+// Roles are all roles.
+func Roles() []Role { return []Role{Produce, Consume, Admin} }
+
+// Limit bounds how many requests of a token succeed in a time.
+type Limit struct {
+	Read, Write int64         // requests that consume, and that publish; 0 for any number
+	Interval    time.Duration // whole seconds
+}
+
 // Token is a token of a namespace, without the token itself.
 type Token struct {
 	Namespace   string
 	Prefix      string // its first letters
 	Description string
+	Roles       []Role
+	Limit       Limit // without an Interval there is none
 	CreatedAt   time.Time
 }
 
-// Tokens are the tokens of namespaces.
-type Tokens struct{ db *sqldb.DB }
+// Allows reports whether the token has a role.
+func (t Token) Allows(r Role) bool { return slices.Contains(t.Roles, r) }
 
-// hashOfToken returns what the tables hold of a token. Tokens are random and long, so that a plain hash reveals
+// Limited reports whether the token has a limit.
+func (t Token) Limited() bool { return t.Limit.Interval > 0 }
+
+// Tokens are the tokens of namespaces.
+type Tokens struct{ rows }
+
+// HashOfToken returns what the tables hold of a token. Tokens are random and long, so that a plain hash reveals
 // nothing.
-func hashOfToken(token secret.Text) string {
+func HashOfToken(token secret.Text) string {
 	sum := sha256.Sum256([]byte(token.Reveal()))
 	return hex.EncodeToString(sum[:])
 }
 
-// AddToken allows a token for a namespace. A token that the namespace has keeps its row.
-func (s Tokens) AddToken(ctx context.Context, namespace string, token secret.Text, description string,
-	now time.Time) error {
+// Prefix returns the first letters of a token.
+func Prefix(token secret.Text) string {
 	text := token.Reveal()
-	err := s.db.Writer(ctx).Exec(s.db.Dialect().InsertIgnore()+
-		"job_token (namespace, hash, prefix, description, created_at) VALUES (?, ?, ?, ?, ?)", namespace,
-		hashOfToken(token), text[:min(prefixLength, len(text))], description, sqldb.At(now)).Error
-	if err != nil {
-		return fmt.Errorf("add a token of %s: %w", namespace, err)
+	return text[:min(prefixLength, len(text))]
+}
+
+// AddToken allows a token for a namespace, with some roles. It returns false if the namespace has the token already,
+// which then stays as it is.
+func (s Tokens) AddToken(ctx context.Context, namespace string, token secret.Text, description string, roles []Role,
+	now time.Time) (added bool, err error) {
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = string(r)
 	}
-	return nil
+	res := s.db.Writer(ctx).Exec(s.db.Dialect().InsertIgnore()+
+		"job_token (namespace, hash, prefix, description, roles, created_at) VALUES (?, ?, ?, ?, ?, ?)", namespace,
+		HashOfToken(token), Prefix(token), description, strings.Join(names, ","), sqldb.At(now))
+	if res.Error != nil {
+		return false, fmt.Errorf("add a token of %s: %w", namespace, res.Error)
+	}
+	return res.RowsAffected > 0, nil
 }
 
 // DeleteToken withdraws a token of a namespace. An unknown one is no error.
 func (s Tokens) DeleteToken(ctx context.Context, namespace string, token secret.Text) error {
 	err := s.db.Writer(ctx).Exec("DELETE FROM job_token WHERE namespace = ? AND hash = ?", namespace,
-		hashOfToken(token)).Error
+		HashOfToken(token)).Error
 	if err != nil {
 		return fmt.Errorf("delete a token of %s: %w", namespace, err)
 	}
 	return nil
 }
 
-// HasToken reports whether a token is allowed for a namespace.
-func (s Tokens) HasToken(ctx context.Context, namespace string, token secret.Text) (bool, error) {
-	known, err := sqldb.Exists(s.db.Latest(ctx), "SELECT 1 FROM job_token WHERE namespace = ? AND hash = ?", namespace,
-		hashOfToken(token))
+// SetTokenLimit gives a token of a namespace a limit; one without an interval removes it. An unknown token is no error.
+func (s Tokens) SetTokenLimit(ctx context.Context, namespace string, token secret.Text, l Limit) error {
+	err := s.db.Writer(ctx).Exec("UPDATE job_token SET read_limit = ?, write_limit = ?, limit_seconds = ? "+
+		"WHERE namespace = ? AND hash = ?", l.Read, l.Write, int64(l.Interval/time.Second), namespace,
+		HashOfToken(token)).Error
 	if err != nil {
-		return false, fmt.Errorf("look up a token of %s: %w", namespace, err)
+		return fmt.Errorf("change the limit of a token of %s: %w", namespace, err)
 	}
-	return known, nil
+	return nil
 }
 
-// TokensOf returns the tokens of a namespace, by their time.
-func (s Tokens) TokensOf(ctx context.Context, namespace string) ([]Token, error) {
-	all, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT namespace, prefix, description, created_at FROM job_token "+
-		"WHERE namespace = ? ORDER BY created_at, hash", namespace), func(rows *sql.Rows, t *Token) error {
-		var created sqldb.Time
-		err := rows.Scan(&t.Namespace, &t.Prefix, &t.Description, &created)
-		t.CreatedAt = created.Time
-		return err
-	})
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("list the tokens of %s: %w", namespace, err)
+const tokenColumns = "namespace, prefix, description, roles, read_limit, write_limit, limit_seconds, created_at"
+
+func scanToken(rows *sql.Rows, t *Token) error {
+	var created sqldb.Time
+	var roles string
+	var seconds int64
+	err := rows.Scan(&t.Namespace, &t.Prefix, &t.Description, &roles, &t.Limit.Read, &t.Limit.Write, &seconds, &created)
+	for name := range strings.SplitSeq(roles, ",") {
+		t.Roles = append(t.Roles, Role(name))
+	}
+	t.Limit.Interval, t.CreatedAt = time.Duration(seconds)*time.Second, created.Time
+	return err
+}
+
+// FindToken returns a token of a namespace; nil if it is not allowed.
+func (s Tokens) FindToken(ctx context.Context, namespace string, token secret.Text) (*Token, error) {
+	found, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT "+tokenColumns+" FROM job_token WHERE namespace = ? AND hash = ?",
+		namespace, HashOfToken(token)), scanToken)
+	if err != nil {
+		return nil, fmt.Errorf("look up a token of %s: %w", namespace, err)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return &found[0], nil
+}
+
+// ListTokens returns the tokens of a namespace, or of all for "", by namespace and time.
+func (s Tokens) ListTokens(ctx context.Context, namespace string) ([]Token, error) {
+	where, args := "", []any{}
+	if namespace != "" {
+		where, args = " WHERE namespace = ?", []any{namespace}
+	}
+	all, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT "+tokenColumns+" FROM job_token"+where+
+		" ORDER BY namespace, created_at, hash", args...), scanToken)
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
 	}
 	return all, nil
 }
