@@ -3,17 +3,13 @@ package storetest
 
 import (
 	"context"
-	"crypto/rand"
-	"database/sql"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // opens the server on which tests create their databases
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
@@ -29,8 +25,8 @@ const ServerEnv = "ADSYNC_TEST_MYSQL"
 // SQLite.
 func New(t testing.TB) *store.Store {
 	t.Helper()
-	if os.Getenv(ServerEnv) != "" {
-		return open(t, Config(t))
+	if server := os.Getenv(ServerEnv); server != "" {
+		return onServer(t, server)
 	}
 	cfg := sqlite(t.TempDir())
 	files, err := migrated()
@@ -96,31 +92,10 @@ func Config(t testing.TB) sqldb.Config {
 	if server == "" {
 		return sqlite(t.TempDir())
 	}
-	db, err := sql.Open("mysql", server)
+	cfg, drop, err := newDatabases(server)
 	require.NoError(t, err)
-	defer db.Close()
-	cfg := sqldb.Config{}
-	for _, d := range []struct {
-		name string
-		into *sqldb.Database
-	}{{"config", &cfg.Config}, {"data", &cfg.Data}} {
-		name := "adsync_test_" + d.name + "_" + strings.ToLower(rand.Text())
-		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
-		require.NoError(t, err)
-		t.Cleanup(func() { dropDatabase(t, server, name) })
-		*d.into = sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name),
-			MaxOpenConns: 8}
-	}
+	t.Cleanup(func() { require.NoError(t, drop()) })
 	return cfg
-}
-
-func dropDatabase(t testing.TB, server, name string) {
-	t.Helper()
-	db, err := sql.Open("mysql", server)
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.Exec("DROP DATABASE IF EXISTS " + name)
-	require.NoError(t, err)
 }
 
 func sqlite(dir string) sqldb.Config {
