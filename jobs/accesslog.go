@@ -28,8 +28,7 @@ func (l *accessLog) observe(c *gin.Context) {
 	}
 	began := clock.Mark()
 	c.Next()
-	route := c.FullPath()
-	l.logger.InfoContext(c.Request.Context(), "request", "method", c.Request.Method, "route", route, "namespace",
-		c.Param("namespace"), "queue", c.Param("queue"), "status", c.Writer.Status(), "ms", clock.Since(began).Milliseconds(),
-		"from", c.RemoteIP())
+	l.logger.InfoContext(c.Request.Context(), "request", "request", c.Writer.Header().Get(requestHeader),
+		"method", c.Request.Method, "route", c.FullPath(), "namespace", c.Param("namespace"), "queue", c.Param("queue"),
+		"status", c.Writer.Status(), "ms", clock.Since(began).Milliseconds(), "from", c.RemoteIP())
 }

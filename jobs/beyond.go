@@ -100,6 +100,9 @@ func (a *api) nack(c *gin.Context) {
 	if err == nil {
 		o, err = a.queues.store.Nack(c.Request.Context(), k, claim, delay, string(reason), a.queues.clock.Now())
 		a.queues.desks.freed([]jobstore.Key{k})
+		if o == jobstore.Died {
+			a.queues.counts.buried.Inc()
+		}
 	}
 	a.outcome(c, "end a claim", o, err)
 }

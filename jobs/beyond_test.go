@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 )
 
@@ -33,7 +34,9 @@ func TestBeyond_NackAndTouchNameTheClaim(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, r.send("POST", job+"/"+verb+"?claim=1", "", "X-Token: ").status)
 	}
 	require.Equal(t, http.StatusBadRequest, r.send("POST", job+"/nack?claim=2", "\xff").status)
+	require.Zero(t, testutil.ToFloat64(r.queues().counts.buried))
 	require.Equal(t, http.StatusNoContent, r.send("POST", job+"/nack?claim=2", "no stock").status)
+	require.InDelta(t, 1, testutil.ToFloat64(r.queues().counts.buried), 0)
 
 	list := r.send("GET", "/api/shop/q/deadletter/jobs", "").json(t)["jobs"].([]any)
 	require.Len(t, list, 1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/failpoint"
 	"adsync/base/store/jobstore"
 )
 
@@ -97,6 +98,7 @@ func deliver(c *gin.Context, status int, answer any) bool {
 		return false
 	}
 	err = control.Flush()
+	failpoint.Hit("jobs.delivered")
 	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 

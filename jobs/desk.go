@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
+	"adsync/base/failpoint"
 	"adsync/base/store/jobstore"
 )
 
@@ -320,9 +321,13 @@ func (d *desks) take(ctx context.Context, desk *desk, requests []*request) (jobs
 			break
 		}
 		now := d.clock.Now()
+		failpoint.Hit("jobs.claiming")
 		got, err := d.store.Claim(ctx, f, wanted-len(jobs), since, now, now.Add(ttr))
 		if err != nil {
 			return jobs, err
+		}
+		if len(got.Jobs) > 0 {
+			failpoint.Hit("jobs.claimed")
 		}
 		d.counts.delivered.Add(float64(len(got.Jobs)))
 		jobs = append(jobs, got.Jobs...)

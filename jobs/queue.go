@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
+	"adsync/base/failpoint"
 	"adsync/base/store/jobstore"
 )
 
@@ -36,9 +37,11 @@ func newQueues(store *jobstore.Store, c clock.Clock, logger *slog.Logger, counts
 		size: func(j jobstore.Job) int { return len(j.Body) + len(j.Attributes) + jobOverhead }}
 	q.acks = &batch[jobstore.Key]{size: func(jobstore.Key) int { return jobOverhead },
 		write: func(ctx context.Context, keys []jobstore.Key) error {
+			failpoint.Hit("jobs.acking")
 			if err := store.Ack(ctx, keys, c.Now()); err != nil {
 				return err
 			}
+			failpoint.Hit("jobs.acked")
 			counts.acknowledged.Add(float64(len(keys)))
 			q.desks.freed(keys)
 			return nil
@@ -48,9 +51,11 @@ func newQueues(store *jobstore.Store, c clock.Clock, logger *slog.Logger, counts
 
 // write publishes jobs and announces those that are ready.
 func (q *queues) write(ctx context.Context, jobs []jobstore.Job) error {
+	failpoint.Hit("jobs.publishing")
 	if err := q.store.Publish(ctx, jobs); err != nil {
 		return err
 	}
+	failpoint.Hit("jobs.published")
 	q.counts.published.Add(float64(len(jobs)))
 	q.announce(jobs)
 	return nil

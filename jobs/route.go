@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+	"github.com/oklog/ulid/v2"
 
 	"adsync/base/localhost"
 	"adsync/base/secret"
@@ -70,6 +71,7 @@ func (a *api) handler() http.Handler {
 func newEngine(logger *slog.Logger, before ...gin.HandlerFunc) *gin.Engine {
 	e := gin.New()
 	e.RedirectTrailingSlash = false
+	e.Use(func(c *gin.Context) { c.Header(requestHeader, ulid.Make().String()) })
 	e.Use(before...)
 	e.Use(gin.CustomRecoveryWithWriter(io.Discard, func(c *gin.Context, reason any) {
 		logger.Error("request panicked", "route", c.FullPath(), "panic", reason,
@@ -79,6 +81,9 @@ func newEngine(logger *slog.Logger, before ...gin.HandlerFunc) *gin.Engine {
 	e.NoRoute(func(c *gin.Context) { refuse(c, http.StatusNotFound, "api not found") })
 	return e
 }
+
+// requestHeader of an answer is what its request is called in the log.
+const requestHeader = "X-Request-Id"
 
 // refuse ends a request with an error.
 func refuse(c *gin.Context, status int, reason string) {
@@ -198,8 +203,9 @@ func (a *api) admitted(roles ...jobstore.Role) gin.HandlerFunc {
 // failed answers a request that an error ended, and logs it.
 func (a *api) failed(c *gin.Context, what string, err error) {
 	if c.Request.Context().Err() == nil {
-		a.queues.logger.ErrorContext(c.Request.Context(), "a request failed", "what", what, "namespace", c.Param("namespace"),
-			"queue", c.Param("queue"), "err", err)
+		a.queues.logger.ErrorContext(c.Request.Context(), "a request failed", "what", what,
+			"request", c.Writer.Header().Get(requestHeader),
+			"namespace", c.Param("namespace"), "queue", c.Param("queue"), "err", err)
 	}
 	internalError(c)
 }

@@ -20,7 +20,7 @@ func TestScenarios_AreNamedOnceAndSayWhatTheyDo(t *testing.T) {
 		require.False(t, names[s.name], "%s is there twice", s.name)
 		names[s.name] = true
 		require.NotEmpty(t, s.doc, s.name)
-		require.NotEqual(t, s.steps == nil, s.publishing == nil, s.name)
+		require.NotEqual(t, s.steps == nil, s.special == nil, s.name)
 	}
 	for _, m := range mutants.All {
 		for _, name := range m.Scenarios {

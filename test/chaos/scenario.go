@@ -10,6 +10,7 @@ import (
 
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/publishing"
+	"adsync/test/chaos/queueing"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
@@ -45,15 +46,32 @@ type scenario struct {
 	steps func(context.Context, *trial) error
 	// check judges what is special to this scenario, after everything has ended.
 	check func(context.Context, *trial) error
-	// publishing is set for a scenario of report files, which has a deployment and a judge of its own.
-	publishing *publishing.Scenario
+	// special runs a scenario of report files or of the job queue, which has a deployment and a judge of its own.
+	special func(ctx context.Context, r *runner, seed int64, dir string, log func(string, ...any)) (judge.Verdict, error)
 }
 
 // publishingScenarios are those of report files.
 var publishingScenarios = func() (all []scenario) {
-	for i := range publishing.All {
-		s := &publishing.All[i]
-		all = append(all, scenario{name: s.Name, doc: s.Doc, long: s.Long, extra: s.Extra, publishing: s})
+	for _, s := range publishing.All {
+		all = append(all, scenario{name: s.Name, doc: s.Doc, long: s.Long, extra: s.Extra,
+			special: func(ctx context.Context, r *runner, seed int64, dir string, log func(string, ...any)) (judge.Verdict,
+				error) {
+				return s.Run(ctx, publishing.Trial{Stack: r.stack, Program: r.program, Dir: dir, Seed: seed,
+					Patience: r.patience, Log: log})
+			}})
+	}
+	return all
+}()
+
+// queueingScenarios are those of the job queue.
+var queueingScenarios = func() (all []scenario) {
+	for _, s := range queueing.All {
+		all = append(all, scenario{name: s.Name, doc: s.Doc, long: s.Long, extra: s.Extra,
+			special: func(ctx context.Context, r *runner, seed int64, dir string, log func(string, ...any)) (judge.Verdict,
+				error) {
+				return s.Run(ctx, queueing.Trial{Stack: r.stack, Program: r.program, Dir: dir, Seed: seed,
+					Patience: r.patience, Log: log})
+			}})
 	}
 	return all
 }()
@@ -68,13 +86,13 @@ var groups = [][]scenario{
 	slices.Concat(redisScenarios, redisNodesScenarios),
 	slices.Concat(mariadbScenarios, mariadbPairScenarios),
 	slices.Concat(platformScenarios, filesScenarios), peopleScenarios,
-	slices.Concat(wholeScenarios, pairScenarios), publishingScenarios,
+	slices.Concat(wholeScenarios, pairScenarios), publishingScenarios, queueingScenarios,
 }
 
 // scenarios returns all scenarios.
 var scenarios = slices.Concat(groups...)
 
-// perGroup is how many scenarios of each group a selection has. A selection takes some 14 minutes.
+// perGroup is how many scenarios of each group a selection has. A selection takes some 15 minutes.
 const perGroup = 2
 
 // choose returns a selection of every group, by a seed.

@@ -18,7 +18,6 @@ import (
 	"adsync/base/task"
 	"adsync/standalone/verify"
 	"adsync/test/chaos/judge"
-	"adsync/test/chaos/publishing"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
@@ -73,9 +72,8 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 	if err := awaitDay(ctx, r.stack, trialTime/2+s.extra, log); err != nil {
 		return judge.Verdict{}, err
 	}
-	if s.publishing != nil {
-		v, err := s.publishing.Run(ctx, publishing.Trial{Stack: r.stack, Program: r.program, Dir: dir, Seed: seed,
-			Patience: r.patience, Log: log})
+	if s.special != nil {
+		v, err := s.special(ctx, r, seed, dir, log)
 		v.Scenario, v.Seed = s.name, seed
 		return v, errors.Join(err, writeDown(dir, v, log))
 	}

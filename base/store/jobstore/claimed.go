@@ -18,6 +18,7 @@ const (
 	Done     Outcome = iota
 	Stale            // the job was claimed again since
 	NotFound         // there is no such job, or it is dead
+	Died             // done: it was the last try, and the job is a dead letter
 )
 
 // ByBackoff is the delay of a nack after which the job's backoff is waited for.
@@ -48,11 +49,12 @@ func (s *Store) again(tx *gorm.DB, j Job, at time.Time) error {
 // letter if that was its last try.
 func (s *Store) Nack(ctx context.Context, k Key, claim int64, delay time.Duration, reason string,
 	now time.Time) (Outcome, error) {
-	return s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
+	died := false
+	o, err := s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
 		if err := s.leave(tx, []Key{k}); err != nil {
 			return err
 		}
-		if j.Tries > 0 {
+		if died = j.Tries == 0; !died {
 			if delay == ByBackoff {
 				delay = s.backoffOf(j).After(j.Claims)
 			}
@@ -63,6 +65,10 @@ func (s *Store) Nack(ctx context.Context, k Key, claim int64, delay time.Duratio
 		}
 		return s.deleteFrom(tx, []Key{k}, j.table)
 	})
+	if o == Done && died {
+		o = Died
+	}
+	return o, err
 }
 
 // onClaim calls change for a job whose present claim has the given number, in a transaction that holds its row.

@@ -370,7 +370,7 @@ func TestNack_ReadyAfterADelayOrDead(t *testing.T) {
 	require.Empty(t, b.claim(noon.Add(4*time.Second), 1, time.Hour))
 	require.Len(t, b.claim(noon.Add(5*time.Second), 1, time.Hour), 1)
 	require.Equal(t, jobstore.Stale, nack(1, noon.Add(6*time.Second)), "it was claimed again since")
-	require.Equal(t, jobstore.Done, nack(2, noon.Add(6*time.Second)))
+	require.Equal(t, jobstore.Died, nack(2, noon.Add(6*time.Second)))
 	dead, err := b.ListDead(t.Context(), orders, time.Time{}, jobstore.ID{}, 10)
 	require.NoError(t, err)
 	require.Len(t, dead, 1)

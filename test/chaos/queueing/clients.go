@@ -1,0 +1,183 @@
+package queueing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	publishers = 6
+	consumers  = 8
+	ttr        = 4 * time.Second
+	tries      = 60
+	// pollSeconds is how long a consumer waits for a job.
+	pollSeconds = 2
+	// clientTimeout is how long a client waits for an answer.
+	clientTimeout = 8 * time.Second
+	// pace is about how long a client pauses between requests, so that the queue has some jobs and the load is steady.
+	pace = 20 * time.Millisecond
+	// abandoned is of how many deliveries one is forgotten, as by a consumer that dies, and nacked of how many one is
+	// ended without success.
+	abandoned, nacked = 40, 20
+)
+
+// queueNames are the queues of the clients.
+var queueNames = []string{"a", "b", "c"}
+
+// load is the clients at work.
+type load struct {
+	d       *desk
+	history *history
+	client  *http.Client
+
+	publishing, all context.CancelFunc
+	work            sync.WaitGroup
+	sent            atomic.Int64
+}
+
+func newLoad(d *desk) *load {
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	return &load{d: d, history: newHistory(), client: &http.Client{Timeout: clientTimeout,
+		Transport: &http.Transport{MaxIdleConnsPerHost: publishers + consumers, DialContext: dialer.DialContext}}}
+}
+
+func (l *load) start(ctx context.Context) {
+	ctx, l.all = context.WithCancel(ctx)
+	publishing, stop := context.WithCancel(ctx)
+	l.publishing = stop
+	for n := range publishers {
+		random := rand.New(rand.NewPCG(uint64(l.d.Seed), uint64(1+n)))
+		l.work.Go(func() { l.publish(publishing, random) })
+	}
+	for n := range consumers {
+		random := rand.New(rand.NewPCG(uint64(l.d.Seed), uint64(100+n)))
+		l.work.Go(func() { l.consume(ctx, random) })
+	}
+}
+
+func (l *load) stopPublishing() { l.publishing() }
+
+func (l *load) stop() {
+	l.all()
+	l.work.Wait()
+	l.client.CloseIdleConnections()
+}
+
+// send sends a request to one of the processes. A status of 0 means that the answer is not known.
+func (l *load) send(ctx context.Context, random *rand.Rand, method, path, body string) (status int, text []byte) {
+	url := l.d.queues[random.IntN(len(l.d.queues))] + path
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, nil
+	}
+	res, err := l.client.Do(req)
+	if err != nil {
+		return 0, nil
+	}
+	defer res.Body.Close()
+	if text, err = io.ReadAll(res.Body); err != nil {
+		return 0, nil
+	}
+	return res.StatusCode, text
+}
+
+func pause(ctx context.Context, random *rand.Rand, d time.Duration) {
+	_ = wait(ctx, d/2+time.Duration(random.Int64N(int64(d))))
+}
+
+// publish publishes until ctx ends: single jobs, bulks, and some with a delay.
+func (l *load) publish(ctx context.Context, random *rand.Rand) {
+	// The end of the load must not hide an answer.
+	sending := context.WithoutCancel(ctx)
+	for ctx.Err() == nil {
+		queue := queueNames[random.IntN(len(queueNames))]
+		path := fmt.Sprintf("/%s?ttl=0&tries=%d&delay=%d", queue, tries, max(0, random.IntN(10)-8))
+		bodies := make([]string, 1+random.IntN(2)*random.IntN(9))
+		for i := range bodies {
+			bodies[i] = fmt.Sprintf("%q", fmt.Sprint("job ", l.sent.Add(1)))
+			l.history.tries(bodies[i])
+		}
+		if len(bodies) == 1 {
+			status, text := l.send(sending, random, http.MethodPut, path, bodies[0])
+			var a struct {
+				JobID string `json:"job_id"`
+			}
+			if status == http.StatusCreated && json.Unmarshal(text, &a) == nil {
+				l.history.publishes(a.JobID, bodies[0])
+			}
+		} else {
+			path = strings.Replace(path, "?", "/bulk?", 1)
+			status, text := l.send(sending, random, http.MethodPut, path, "["+strings.Join(bodies, ",")+"]")
+			var a struct {
+				JobIDs []string `json:"job_ids"`
+			}
+			if status == http.StatusCreated && json.Unmarshal(text, &a) == nil {
+				for i, id := range a.JobIDs {
+					l.history.publishes(id, bodies[i])
+				}
+			}
+		}
+		pause(ctx, random, 4*pace)
+	}
+}
+
+type answer struct {
+	JobID string `json:"job_id"`
+	Queue string
+	Data  []byte
+	Claim int64
+}
+
+// consume consumes and acknowledges until ctx ends.
+func (l *load) consume(ctx context.Context, random *rand.Rand) {
+	sending := context.WithoutCancel(ctx)
+	for ctx.Err() == nil {
+		names := append([]string{}, queueNames...)
+		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		began := time.Now()
+		status, text := l.send(sending, random, http.MethodGet, fmt.Sprintf("/%s?timeout=%d&ttr=%d&claim=true&count=%d",
+			strings.Join(names, ","), pollSeconds, int(ttr.Seconds()), 2+random.IntN(3)), "")
+		var jobs []answer
+		if status != http.StatusOK || json.Unmarshal(text, &jobs) != nil {
+			pause(ctx, random, pace)
+			continue
+		}
+		at := time.Now()
+		for _, j := range jobs {
+			l.end(sending, random, j, delivery{body: string(j.Data), began: began, at: at})
+		}
+		pause(ctx, random, pace)
+	}
+}
+
+// end does with a delivered job what consumers do: most acknowledge it, some end it without success, and some die.
+func (l *load) end(ctx context.Context, random *rand.Rand, j answer, d delivery) {
+	path := "/" + j.Queue + "/job/" + j.JobID
+	switch chance := random.IntN(abandoned * nacked); {
+	case chance%abandoned == 0:
+		l.history.delivers(j.JobID, d)
+	case chance%nacked == 1:
+		d.nacked = time.Now()
+		if status, _ := l.send(ctx, random, http.MethodPost, fmt.Sprintf("%s/nack?claim=%d", path, j.Claim),
+			"of the test"); status >= http.StatusBadRequest {
+			d.nacked = time.Time{}
+		}
+		l.history.delivers(j.JobID, d)
+	default:
+		l.history.delivers(j.JobID, d)
+		a := ack{began: time.Now()}
+		if status, _ := l.send(ctx, random, http.MethodDelete, path, ""); status == http.StatusNoContent {
+			a.ended = time.Now()
+		}
+		l.history.acknowledges(j.JobID, a)
+	}
+}
