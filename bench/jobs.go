@@ -46,7 +46,7 @@ func jobsMeasures() []measure {
 			}}
 	}
 	return []measure{
-		take("jobs-one-by-one", budget("jobs-one-by-one"), (*queueBench).oneByOne),
+		withPeer(take("jobs-one-by-one", budget("jobs-one-by-one"), (*queueBench).oneByOne)),
 		take("jobs-bulk-acks", budget("jobs-bulk-acks"), func(q *queueBench, ctx context.Context) (map[string]float64,
 			error) {
 			return q.inBulk(ctx, "jobs-bulk-acks", false)
@@ -59,48 +59,81 @@ func jobsMeasures() []measure {
 			ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 				return d.onQueue(ctx, "jobs-delivery", (*queueBench).delivery)
 			}},
+		{id: "jobs-two", figures: []figure{{"jobs-two-p50", "ms", false}, {"jobs-two-p99", "ms", false}},
+			durable: jobsDurable, long: true,
+			ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+				return d.onQueue(ctx, "jobs-two", (*queueBench).deliveryOfAnother)
+			}},
+		ratioMeasure("jobs-delayed", (*queueBench).withDelayed),
+		ratioMeasure("jobs-snapshot", (*queueBench).withSnapshot),
+		ratioMeasure("jobs-polls", (*queueBench).withPolls, figure{"jobs-polls-memory", "MB resident", false},
+			figure{"jobs-polls-cpu", "% of a core", false}),
 	}
 }
 
 // queueBench is a running job queue and its clients.
 type queueBench struct {
-	d      *deployment
-	base   string
-	client *http.Client
+	d         *deployment
+	queue     string
+	base      string
+	consumeAt string // where delivery consumes, if not at base
+	client    *http.Client
+
+	// Of a queue in this process.
+	store *jobstore.Store
+	dsn   string
+	now   *clock.Database
+}
+
+// jobsStore makes an empty database of jobs and opens it.
+func jobsStore(ctx context.Context, d *deployment) (*jobstore.Store, string, error) {
+	d.jobQueues++
+	database := fmt.Sprint("jobs_", d.jobQueues)
+	if err := d.mariadb.CreateDatabases(ctx, database); err != nil {
+		return nil, "", err
+	}
+	dsn := d.mariadb.DSN() + database
+	store, err := jobstore.Open(ctx, sqldb.Database{Driver: sqldb.MySQL, MaxOpenConns: 16, Writer: secret.NewText(dsn)},
+		d.log)
+	if err != nil {
+		return nil, "", err
+	}
+	return store, dsn, store.MigrateUp(ctx)
+}
+
+// serveJobs serves a job queue in this process. Stop it.
+func serveJobs(ctx context.Context, d *deployment, store *jobstore.Store, now *clock.Database) (*jobs.Server, error) {
+	cfg := jobs.DefaultConfig()
+	cfg.Listen, cfg.AdminListen, cfg.Tokens = "127.0.0.1:0", "127.0.0.1:0", jobs.TokensNone
+	server := jobs.New(cfg, jobs.Deps{Stores: jobs.Stores{"default": store}, Clock: now, Logger: d.log,
+		Registerer: prometheus.NewRegistry()})
+	if err := server.Start(ctx); err != nil {
+		return nil, err
+	}
+	return server, nil
 }
 
 // onQueue runs a measure on a job queue of its own.
 func (d *deployment) onQueue(ctx context.Context, id string,
 	run func(*queueBench, context.Context) (map[string]float64, error)) (values map[string]float64, err error) {
-	d.jobQueues++
-	database := fmt.Sprint("jobs_", d.jobQueues)
-	if err := d.mariadb.CreateDatabases(ctx, database); err != nil {
-		return nil, err
-	}
-	store, err := jobstore.Open(ctx, sqldb.Database{Driver: sqldb.MySQL, MaxOpenConns: 16,
-		Writer: secret.NewText(d.mariadb.DSN() + database)}, d.log)
+	store, dsn, err := jobsStore(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := store.MigrateUp(ctx); err != nil {
-		return nil, err
-	}
 	now := clock.NewDatabase(store.Now, d.log)
 	if err := now.Start(ctx); err != nil {
 		return nil, err
 	}
 	defer now.Stop()
-	cfg := jobs.DefaultConfig()
-	cfg.Listen, cfg.AdminListen, cfg.Tokens = "127.0.0.1:0", "127.0.0.1:0", jobs.TokensNone
-	server := jobs.New(cfg, jobs.Deps{Stores: jobs.Stores{"default": store}, Clock: now, Logger: d.log, Registerer: prometheus.NewRegistry()})
-	defer server.Stop()
-	if err := server.Start(ctx); err != nil {
+	server, err := serveJobs(ctx, d, store, now)
+	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: jobsConnections + jobsPolls}}
-	defer client.CloseIdleConnections()
-	q := &queueBench{d: d, base: "http://" + server.Addr() + "/api/bench/" + id, client: client}
+	defer server.Stop()
+	q := newQueueBench(d, server.Addr(), id)
+	defer q.client.CloseIdleConnections()
+	q.store, q.dsn, q.now, q.consumeAt = store, dsn, now, q.base
 	values, err = run(q, ctx)
 	if err != nil {
 		return nil, err
@@ -114,9 +147,19 @@ func (d *deployment) onQueue(ctx context.Context, id string,
 	return values, nil
 }
 
+func newQueueBench(d *deployment, address, queue string) *queueBench {
+	base := "http://" + address + "/api/bench/" + queue
+	return &queueBench{d: d, queue: queue, base: base, consumeAt: base,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: jobsConnections + jobsPolls}}}
+}
+
 // send sends a request, and returns the answer's body; an error for a status from 300 on, except 404.
 func (q *queueBench) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, q.base+path, bytes.NewReader(body))
+	return q.sendTo(ctx, method, q.base+path, body)
+}
+
+func (q *queueBench) sendTo(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +170,7 @@ func (q *queueBench) send(ctx context.Context, method, path string, body []byte)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode >= 300 && res.StatusCode != http.StatusNotFound {
-		err = fmt.Errorf("%s %s: %s: %s", method, path, res.Status, text)
+		err = fmt.Errorf("%s %s: %s: %s", method, url, res.Status, text)
 	}
 	if res.StatusCode == http.StatusNotFound {
 		text = nil
@@ -279,7 +322,7 @@ func (q *queueBench) delivery(ctx context.Context) (map[string]float64, error) {
 			if left == 0 {
 				return nil
 			}
-			text, err := q.send(ctx, http.MethodGet, "?timeout=1&ttr=600", nil)
+			text, err := q.sendTo(ctx, http.MethodGet, q.consumeAt+"?timeout=1&ttr=600", nil)
 			if err != nil {
 				return err
 			}

@@ -353,7 +353,7 @@ func (d *deployment) memory(ctx context.Context) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	resident, err := residentMB()
+	resident, err := residentMB(os.Getpid())
 	d.hold.release()
 	if err != nil {
 		return nil, err
@@ -369,9 +369,9 @@ func (d *deployment) resize(ctx context.Context, of string, pool int) error {
 	return d.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = ? WHERE media = ?", pool, of).Error
 }
 
-// residentMB returns the resident memory of this process.
-func residentMB() (float64, error) {
-	status, err := os.ReadFile("/proc/self/status")
+// residentMB returns the resident memory of a process.
+func residentMB(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
@@ -381,5 +381,5 @@ func residentMB() (float64, error) {
 			return kb / 1024, err
 		}
 	}
-	return 0, errors.New("/proc/self/status has no VmRSS")
+	return 0, fmt.Errorf("the status of process %d has no VmRSS", pid)
 }
