@@ -22,12 +22,15 @@ const (
 	// pollSeconds is how long a consumer waits for a job.
 	pollSeconds = 2
 	// clientTimeout is how long a client waits for an answer.
-	clientTimeout = 8 * time.Second
+	clientTimeout = 5 * time.Second
 	// pace is about how long a client pauses between requests, so that the queue has some jobs and the load is steady.
 	pace = 20 * time.Millisecond
 	// abandoned is of how many deliveries one is forgotten, as by a consumer that dies, and nacked of how many one is
 	// ended without success.
 	abandoned, nacked = 40, 20
+	// slow is of how many acknowledged deliveries one takes longer, up to slowMost, while its consumer continues.
+	slow     = 3
+	slowMost = ttr * 5 / 8
 )
 
 // queueNames are the queues of the clients.
@@ -60,7 +63,7 @@ func (l *load) start(ctx context.Context) {
 	}
 	for n := range consumers {
 		random := rand.New(rand.NewPCG(uint64(l.d.Seed), uint64(100+n)))
-		l.work.Go(func() { l.consume(ctx, random) })
+		l.work.Go(func() { l.consume(ctx, random, n%len(l.d.queues)) })
 	}
 }
 
@@ -74,8 +77,12 @@ func (l *load) stop() {
 
 // send sends a request to one of the processes. A status of 0 means that the answer is not known.
 func (l *load) send(ctx context.Context, random *rand.Rand, method, path, body string) (status int, text []byte) {
-	url := l.d.queues[random.IntN(len(l.d.queues))] + path
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	return l.sendTo(ctx, random.IntN(len(l.d.queues)), method, path, body)
+}
+
+// sendTo sends a request to one process.
+func (l *load) sendTo(ctx context.Context, to int, method, path, body string) (status int, text []byte) {
+	req, err := http.NewRequestWithContext(ctx, method, l.d.queues[to]+path, strings.NewReader(body))
 	if err != nil {
 		return 0, nil
 	}
@@ -137,16 +144,19 @@ type answer struct {
 	Claim int64
 }
 
-// consume consumes and acknowledges until ctx ends.
-func (l *load) consume(ctx context.Context, random *rand.Rand) {
+// consume consumes and acknowledges until ctx ends. It asks one process, until that does not answer.
+func (l *load) consume(ctx context.Context, random *rand.Rand, from int) {
 	sending := context.WithoutCancel(ctx)
 	for ctx.Err() == nil {
 		names := append([]string{}, queueNames...)
 		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		began := time.Now()
-		status, text := l.send(sending, random, http.MethodGet, fmt.Sprintf("/%s?timeout=%d&ttr=%d&claim=true&count=%d",
+		status, text := l.sendTo(sending, from, http.MethodGet, fmt.Sprintf("/%s?timeout=%d&ttr=%d&claim=true&count=%d",
 			strings.Join(names, ","), pollSeconds, int(ttr.Seconds()), 2+random.IntN(3)), "")
 		var jobs []answer
+		if status == 0 {
+			from = random.IntN(len(l.d.queues))
+		}
 		if status != http.StatusOK || json.Unmarshal(text, &jobs) != nil {
 			pause(ctx, random, pace)
 			continue
@@ -172,12 +182,23 @@ func (l *load) end(ctx context.Context, random *rand.Rand, j answer, d delivery)
 			d.nacked = time.Time{}
 		}
 		l.history.delivers(j.JobID, d)
+	case chance%slow == 2:
+		l.history.delivers(j.JobID, d)
+		own := rand.New(rand.NewPCG(random.Uint64(), 0))
+		l.work.Go(func() {
+			_ = wait(ctx, time.Duration(own.Int64N(int64(slowMost))))
+			l.acknowledge(ctx, own, j.JobID, path)
+		})
 	default:
 		l.history.delivers(j.JobID, d)
-		a := ack{began: time.Now()}
-		if status, _ := l.send(ctx, random, http.MethodDelete, path, ""); status == http.StatusNoContent {
-			a.ended = time.Now()
-		}
-		l.history.acknowledges(j.JobID, a)
+		l.acknowledge(ctx, random, j.JobID, path)
 	}
+}
+
+func (l *load) acknowledge(ctx context.Context, random *rand.Rand, id, path string) {
+	a := ack{began: time.Now()}
+	if status, _ := l.send(ctx, random, http.MethodDelete, path, ""); status == http.StatusNoContent {
+		a.ended = time.Now()
+	}
+	l.history.acknowledges(id, a)
 }

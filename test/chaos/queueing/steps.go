@@ -129,11 +129,14 @@ var All = []Scenario{
 	},
 	{
 		Name: "jobs-paused",
-		Doc:  "SIGSTOP of a process for longer than a claim lasts, after it has claimed and before it answers; then SIGCONT",
+		Doc: "a process stands still after it has claimed and before it answers, until the claim has lapsed and its client " +
+			"is gone: by SIGSTOP, and only the request",
 		steps: func(ctx context.Context, d *desk) error {
-			for range 3 {
+			// Another consumer has the job then, and may still work on it.
+			still := clientTimeout + 500*time.Millisecond
+			for _, act := range []string{"stop", "wait " + still.String(), "stop", "wait " + still.String()} {
 				i := d.any()
-				if err := i.Arm("jobs.claimed", "stop"); err != nil {
+				if err := i.Arm("jobs.claimed", act); err != nil {
 					return err
 				}
 				err := rig.Await(ctx, stage.Patience, "a process has stopped", func(context.Context) (bool, error) {
@@ -142,7 +145,7 @@ var All = []Scenario{
 				if err != nil {
 					return err
 				}
-				if err := wait(ctx, ttr+2*time.Second); err != nil {
+				if err := wait(ctx, still); err != nil {
 					return err
 				}
 				i.Resume()
