@@ -17,6 +17,7 @@ import (
 	"adsync/cmd/adsync/internal/completion"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
+	"adsync/cmd/adsync/jobqueue"
 	"adsync/cmd/adsync/operate"
 )
 
@@ -65,7 +66,8 @@ Deploy it: "adsync migrate up" makes the tables, "adsync serve --role=producer" 
 "adsync serve --role=consumer" does it, in as many processes as you like.
 
 Operate it: "adsync overview" shows the state of everything. "adsync tasks", "runs", "subtasks", "accounts" and
-others call a producer's API, at --server or ADSYNC_SERVER. "adsync completion bash" completes them in your shell.
+others call a producer's API, at --server or ADSYNC_SERVER. "adsync jobs" calls a job queue, at ADSYNC_JOBS_SERVER.
+"adsync completion bash" completes them in your shell.
 
 Settings come from a YAML file, then the environment, then flags; later ones override earlier ones.
 "adsync config reference" lists them all, "adsync config check" finds every mistake at once.
@@ -89,6 +91,7 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 		newKeys(a), newToken(), newConfig(a), newDictionary(), newVersion(),
 	)
 	root.AddCommand(operate.Commands(a)...)
+	root.AddCommand(jobqueue.Command(a))
 	completion.Complete(a, root)
 	nameExamples(root, strings.NewReplacer("{media}", usage.SomePlatform()))
 	return root

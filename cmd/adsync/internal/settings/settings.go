@@ -84,7 +84,11 @@ const (
 	ServerVariable    = "ADSYNC_SERVER"
 	TokenVariable     = "ADSYNC_TOKEN"      //nolint:gosec // The name of the variable, not a token.
 	LiveTokenVariable = "ADSYNC_LIVE_TOKEN" //nolint:gosec // The name of the variable, not a token.
-	AppSecretVariable = "ADSYNC_APP_SECRET" //nolint:gosec // The name of the variable, not a secret.
+	// Of adsync jobs. ADSYNC_JOBS_ADMIN_PASSWORD, which it uses too, is the setting jobs.admin_password.
+	JobsServerVariable = "ADSYNC_JOBS_SERVER"
+	JobsTokenVariable  = "ADSYNC_JOBS_TOKEN" //nolint:gosec // The name of the variable, not a token.
+	JobsAdminVariable  = "ADSYNC_JOBS_ADMIN"
+	AppSecretVariable  = "ADSYNC_APP_SECRET" //nolint:gosec // The name of the variable, not a secret.
 )
 
 // Source is where settings come from: the environment and the command line.
@@ -138,7 +142,8 @@ func (a *Source) Load(cmd *cobra.Command, command string) (Config, *config.Sourc
 		Environ: a.Environ,
 		// Variables with the prefix that are not settings: some stand for flags, the others are for tests.
 		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", ServerVariable, TokenVariable, LiveTokenVariable,
-			AppSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
+			JobsServerVariable, JobsTokenVariable, JobsAdminVariable, AppSecretVariable, "ADSYNC_TEST_*",
+			"ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  NeededBy[command],
 	})
