@@ -63,6 +63,7 @@ type Deployment struct {
 	Options
 	Producers  []string // addresses of their APIs
 	Consumers  []string
+	Queues     []string // addresses of the job queues' health
 	metrics    []string // where each of them serves its metrics, as host:port
 	World      string   // the simulator's
 	Board      string   // Prometheus's
@@ -206,12 +207,20 @@ func (d *Deployment) serve(context.Context) error {
 			}
 			d.metrics = append(d.metrics, local.Loopback(port))
 			listens := map[string]string{"ADSYNC_API_LISTEN": listen, "ADSYNC_API_METRICS_LISTEN": local.Loopback(port)}
+			if service == "jobs" {
+				if listen, err = d.listenForJobs(listen, listens); err != nil {
+					return err
+				}
+			}
 			if err := d.start(fmt.Sprintf("%s-%d", service, i+1), service, listens); err != nil {
 				return err
 			}
-			if service == "producer" {
+			switch service {
+			case "producer":
 				d.Producers = append(d.Producers, "http://"+listen)
-			} else {
+			case "jobs":
+				d.Queues = append(d.Queues, "http://"+listen)
+			default:
 				d.Consumers = append(d.Consumers, "http://"+listen)
 			}
 		}
@@ -219,8 +228,22 @@ func (d *Deployment) serve(context.Context) error {
 	return nil
 }
 
+// listenForJobs completes where a job queue listens, and returns the address of its health: the file publishes the
+// address of its jobs.
+func (d *Deployment) listenForJobs(published string, listens map[string]string) (health string, err error) {
+	listens["ADSYNC_JOBS_LISTEN"] = published
+	for _, variable := range []string{"ADSYNC_JOBS_ADMIN_LISTEN", "ADSYNC_API_LISTEN"} {
+		port, err := d.ports.Take()
+		if err != nil {
+			return "", err
+		}
+		listens[variable] = local.Loopback(port)
+	}
+	return listens["ADSYNC_API_LISTEN"], nil
+}
+
 func (d *Deployment) ready(ctx context.Context) error {
-	for _, address := range slices.Concat(d.Producers, d.Consumers) {
+	for _, address := range slices.Concat(d.Producers, d.Consumers, d.Queues) {
 		err := d.await(ctx, address+" is ready", func(ctx context.Context) (bool, error) {
 			status, body, err := rig.Get(ctx, address+"/readyz")
 			if err == nil && status != http.StatusOK {
@@ -232,7 +255,7 @@ func (d *Deployment) ready(ctx context.Context) error {
 			return err
 		}
 	}
-	d.Say("%d producers and %d consumers are ready", len(d.Producers), len(d.Consumers))
+	d.Say("%d producers, %d consumers and %d job queues are ready", len(d.Producers), len(d.Consumers), len(d.Queues))
 	return nil
 }
 

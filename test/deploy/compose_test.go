@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,11 @@ func TestCompose_TheProgramAcceptsEveryService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.NotEmpty(t, service.Command)
-			args := []string{"--for", service.Command[0]}
+			command := service.Command[0]
+			if slices.Contains(service.Command, "--role=jobs") {
+				command = "jobs"
+			}
+			args := []string{"--for", command}
 			for _, arg := range service.Command {
 				if strings.HasPrefix(arg, "--set=") {
 					args = append(args, arg)
@@ -50,7 +55,22 @@ func TestCompose_TheProgramAcceptsEveryService(t *testing.T) {
 			require.NoError(t, err, string(output))
 		})
 	}
-	require.Equal(t, 8, tested, "migrate, producer, four of consumers, simulator and bind")
+	require.Equal(t, 9, tested, "migrate, producer, four of consumers, jobs, simulator and bind")
+}
+
+// Jobs need a token, which is made by callers with the password. Its port is for other containers only.
+func TestCompose_PublishesTheJobQueueAndNotItsAdministration(t *testing.T) {
+	t.Parallel()
+	file := readCompose(t)
+	require.Equal(t, []string{"127.0.0.1:7777:7777"}, file.Services["jobs"].Ports)
+	environ := file.Environ("jobs", secrets)
+	require.Equal(t, "0.0.0.0:7777", environ["ADSYNC_JOBS_LISTEN"])
+	require.Equal(t, "0.0.0.0:7778", environ["ADSYNC_JOBS_ADMIN_LISTEN"])
+	require.Equal(t, secrets["API_TOKEN"], environ["ADSYNC_JOBS_ADMIN_PASSWORD"])
+	require.Contains(t, []string{"", "required"}, environ["ADSYNC_JOBS_TOKENS"])
+	for name, other := range file.Services {
+		require.Equal(t, name == "jobs", other.Environment["ADSYNC_JOBS_ADMIN_PASSWORD"] != "", name)
+	}
 }
 
 // Prometheus has no token: it reads from the port that serves metrics alone, which no other machine reaches.

@@ -62,7 +62,7 @@ func TestConfigs_TheProgramAcceptsEveryFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := "serve"
-			if name == "standalone" {
+			if name == "standalone" || name == "jobs" {
 				command = name
 			}
 			// Secrets are not in the files: the operator sets them.

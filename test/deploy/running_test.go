@@ -48,6 +48,7 @@ func TestCompose_EveryServiceWorksByItsCommandLine(t *testing.T) {
 	d := up(t, 6)
 	require.Len(t, d.Producers, 2)
 	require.Len(t, d.Consumers, 2+2+1+1)
+	require.Len(t, d.Queues, 1)
 	tasks, err := d.API().ListTasks(t.Context())
 	require.NoError(t, err)
 	lanes := map[string]string{} // a task of each lane of each platform

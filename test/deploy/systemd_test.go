@@ -14,7 +14,7 @@ func TestSystemd_AcceptsTheUnits(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(root + "/deploy/systemd/*.service")
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.Len(t, files, 4)
 	verify, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not on this machine")
@@ -47,8 +47,11 @@ func TestSystemd_TheProgramAcceptsEveryUnit(t *testing.T) {
 		_, line, found := strings.Cut(string(text), "\nExecStart=/usr/local/bin/adsync ")
 		require.True(t, found, file)
 		line, _, _ = strings.Cut(line, "\n")
-		args := strings.Fields(strings.NewReplacer("%i", "important", "/etc/adsync/adsync.yaml", root+
-			"/configs/consumer.yaml").Replace(line))
+		config := "/configs/consumer.yaml"
+		if strings.Contains(line, "--role=jobs") {
+			config = "/configs/jobs.yaml"
+		}
+		args := strings.Fields(strings.NewReplacer("%i", "important", "/etc/adsync/adsync.yaml", root+config).Replace(line))
 		cmd := exec.CommandContext(t.Context(), program, append(args, "--help")...)
 		output, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s: %s", file, output)

@@ -10,6 +10,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 // project loads docker-compose.yml as Docker Compose does.
@@ -57,6 +58,45 @@ func TestCompose_DockerComposeAcceptsIt(t *testing.T) {
 		if strings.HasPrefix(name, "consumer-") {
 			require.Contains(t, p.Services[name].Networks["default"].Aliases, "consumer", name)
 		}
+	}
+
+	// The job queue has the settings of the others, and its own.
+	environ := p.Services["jobs"].Environment
+	for variable := range p.Services["producer"].Environment {
+		require.Contains(t, environ, variable)
+	}
+	require.Equal(t, "token", *environ["ADSYNC_JOBS_ADMIN_PASSWORD"])
+}
+
+// Prometheus finds each process under the name of its service, or an alias of it.
+func TestCompose_PrometheusFindsEveryProcess(t *testing.T) {
+	t.Parallel()
+	p, err := project(t, "ENCRYPTION_KEY=key", "API_TOKEN=token")
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(root, "configs/prometheus/prometheus.yml"))
+	require.NoError(t, err)
+	var prometheus struct {
+		Scrapes []struct {
+			DNS []struct {
+				Names []string `json:"names"`
+			} `json:"dns_sd_configs"`
+		} `json:"scrape_configs"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &prometheus))
+	found := map[string]bool{}
+	for _, name := range prometheus.Scrapes[0].DNS[0].Names {
+		found[name] = true
+	}
+	for name := range p.Services {
+		service := p.Services[name]
+		if !slices.Contains(service.Command, "serve") {
+			continue
+		}
+		names := []string{name}
+		if network := service.Networks["default"]; network != nil {
+			names = append(names, network.Aliases...)
+		}
+		require.True(t, slices.ContainsFunc(names, func(name string) bool { return found[name] }), name)
 	}
 }
 

@@ -35,6 +35,7 @@ config: {trace: {endpoint: "http://otel-collector:4318"}, broker: {prefix: ads}}
 consumers:
   important: {autoscaling: {enabled: true}}
   normal: {subscriptions: ["acme:normal", "globe:normal", "system:normal"], autoscaling: {enabled: true}}
+jobs: {enabled: true, replicas: 3, service: {type: LoadBalancer, port: 80, annotations: {example.com/lb: internal}}}
 keda: {authenticationRef: kafka}
 podMonitor: {enabled: true}
 nodeSelector: {disk: ssd}
@@ -147,8 +148,12 @@ func TestChart_HasProducersAndConsumersOfEachLane(t *testing.T) {
 	t.Parallel()
 	for _, values := range []string{"", everything} {
 		r := render(t, values)
-		require.ElementsMatch(t, []string{"adsync-producer", "adsync-consumer-important", "adsync-consumer-normal",
-			"adsync-consumer-offline", "adsync-consumer-files"}, slices.Collect(maps.Keys(r.deployments)))
+		want := []string{"adsync-producer", "adsync-consumer-important", "adsync-consumer-normal",
+			"adsync-consumer-offline", "adsync-consumer-files"}
+		if values == everything {
+			want = append(want, "adsync-jobs")
+		}
+		require.ElementsMatch(t, want, slices.Collect(maps.Keys(r.deployments)))
 		for name, d := range r.deployments {
 			pod := d.Spec.Template
 			for key, value := range d.Spec.Selector.MatchLabels {
@@ -182,6 +187,37 @@ func TestChart_HasProducersAndConsumersOfEachLane(t *testing.T) {
 			require.Equal(t, name == "adsync-producer", matches(service.Spec.Selector, d.Spec.Template.Labels),
 				"producers serve the API: %s", name)
 		}
+	}
+}
+
+// The job queue is served if it is wanted, to other pods and not its administration. It does not read tokens of
+// platforms, and so does not have their keys.
+func TestChart_ServesJobsIfTheyAreEnabled(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"adsync"}, slices.Collect(maps.Keys(render(t, "").services)))
+	r := render(t, everything)
+	jobs, service := r.deployments["adsync-jobs"], r.services["adsync-jobs"]
+	require.EqualValues(t, 3, *jobs.Spec.Replicas)
+	require.Equal(t, 1, r.budgets["adsync-jobs"].Spec.MinAvailable.IntValue())
+	c := jobs.Spec.Template.Spec.Containers[0]
+	require.Equal(t, []string{"serve", "--role=jobs"}, c.Args)
+	require.Contains(t, c.Env, corev1.EnvVar{Name: "ADSYNC_JOBS_LISTEN", Value: "0.0.0.0:7777"})
+	var port corev1.ContainerPort
+	for _, p := range c.Ports {
+		require.NotEqual(t, int32(7778), p.ContainerPort)
+		if p.Name == service.Spec.Ports[0].TargetPort.StrVal {
+			port = p
+		}
+	}
+	require.EqualValues(t, 7777, port.ContainerPort)
+	require.Len(t, service.Spec.Ports, 1)
+	require.EqualValues(t, 80, service.Spec.Ports[0].Port)
+	require.Equal(t, corev1.ServiceTypeLoadBalancer, service.Spec.Type)
+	require.Equal(t, map[string]string{"example.com/lb": "internal"}, service.Annotations)
+	for name, d := range r.deployments {
+		require.Equal(t, name == "adsync-jobs", matches(service.Spec.Selector, d.Spec.Template.Labels), name)
+		hasKeys := slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "keys" })
+		require.Equal(t, name != "adsync-jobs", hasKeys, name)
 	}
 }
 
@@ -322,7 +358,11 @@ func TestChart_TheProgramAcceptsEveryPod(t *testing.T) {
 				output, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s: %s", name, output)
 			}
-			run("config", "check", "--for", c.Args[0])
+			command := c.Args[0]
+			if slices.Contains(c.Args, "--role=jobs") {
+				command = "jobs"
+			}
+			run("config", "check", "--for", command)
 			run(append(slices.Clone(c.Args), "--help")...)
 		}
 	}
@@ -345,6 +385,8 @@ func TestChart_RefusesWrongValues(t *testing.T) {
 		"consumers: {fast: {replicas: 1}}":                                             "subscriptions",
 		"secretVariables: [PASSWORD]":                                                  "secretVariables",
 		"producer: {replicas: 0}":                                                      "replicas",
+		"jobs: {enabled: true, replicas: 0}":                                           "replicas",
+		"jobs: {enabled: true, port: 7777}":                                            "port",
 		`secretName: ""`:                                                               "secretName",
 		"consumers: {Fast_Lane: {subscriptions: ['*:important']}}":                     "Fast_Lane",
 	} {

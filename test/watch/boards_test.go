@@ -49,7 +49,7 @@ func boards(t *testing.T) []board {
 	t.Helper()
 	files, err := filepath.Glob(configs + "/grafana/dashboards/*.json")
 	require.NoError(t, err)
-	require.Len(t, files, 6)
+	require.Len(t, files, 7)
 	all := make([]board, len(files))
 	for i, file := range files {
 		text, err := os.ReadFile(file)

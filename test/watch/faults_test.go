@@ -97,6 +97,13 @@ var worlds = []world{
 			{alerts: []string{"AdsyncDown critical", "AdsyncNoLeader critical"}, inject: processIsGone},
 		},
 	}},
+	{name: "jobs", accounts: 6, setup: beginAtOnce, rounds: [][]trouble{
+		{
+			{alerts: []string{"AdsyncJobsWait warning"}, inject: jobIsNotConsumed},
+			{alerts: []string{"AdsyncJobsDie warning"}, inject: jobsLapse},
+			{alerts: []string{"AdsyncJobsFail critical"}, inject: queuesAreRefused},
+		},
+	}},
 	{name: "services", accounts: 6, setup: beginOnServices, rounds: [][]trouble{
 		{
 			{alerts: []string{"AdsyncRedisAway warning"}, inject: redisIsAway},
@@ -187,6 +194,12 @@ func begin(p *plant) {
 		err := ask(ctx, http.MethodGet, p.url("/api/v1/runs?task=system.wide"), nil, &last)
 		return len(last.Runs) > 0 && last.Runs[len(last.Runs)-1].State == "succeeded", err
 	})
+}
+
+// beginAtOnce starts a world whose work does not matter.
+func beginAtOnce(p *plant) {
+	p.start()
+	p.prometheus()
 }
 
 // unlimited raises the limits of calls beyond reach.
@@ -664,6 +677,35 @@ func countsAreRefused(p *plant) func() {
 		"CREATE TRIGGER refuse_counts BEFORE UPDATE OF succeeded ON run BEGIN SELECT RAISE(ABORT, 'refused'); END")
 	p.order(nil, "system.summary")
 	return func() { p.exec("data", "DROP TRIGGER refuse_counts") }
+}
+
+func jobIsNotConsumed(p *plant) func() {
+	p.publish("unread", 1)
+	return func() { require.NoError(p.t, ask(p.t.Context(), http.MethodDelete, p.queue("unread"), nil, nil)) }
+}
+
+// jobsLapse claims jobs for their only try, and does not acknowledge them.
+func jobsLapse(p *plant) func() {
+	for range 3 {
+		p.publish("lapsing", 64)
+	}
+	p.eventually("all jobs are claimed", func(ctx context.Context) (bool, error) {
+		err := ask(ctx, http.MethodGet, p.queue("lapsing")+"?count=100&ttr=1", nil, nil)
+		return err != nil && strings.Contains(err.Error(), "404"), err
+	})
+	return none
+}
+
+// queuesAreRefused makes the database refuse new queues while jobs are published.
+func queuesAreRefused(p *plant) func() {
+	p.exec("jobs", "CREATE TRIGGER refuse_queues BEFORE INSERT ON job_queue BEGIN SELECT RAISE(ABORT, 'refused'); END")
+	p.eventually("publications fail", func(ctx context.Context) (bool, error) {
+		if err := ask(ctx, http.MethodPut, p.queue("refused"), 17, nil); err == nil {
+			return false, errors.New("the job is published")
+		}
+		return p.holds(ctx, `rate(adsync_jobs_requests_total{status="500"}[15s]) > 0`)
+	})
+	return func() { p.exec("jobs", "DROP TRIGGER refuse_queues") }
 }
 
 func tableIsAway(p *plant) func() {

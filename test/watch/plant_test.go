@@ -26,6 +26,7 @@ type plant struct {
 	t          *testing.T
 	accounts   int
 	port       int
+	jobs       int      // the port of the job queue
 	data       string   // the world's directory
 	failpoints string   // the directory in which failpoints are armed
 	args       []string // of adsync, in addition to the common ones
@@ -36,7 +37,7 @@ type plant struct {
 
 func newPlant(t *testing.T, accounts int) *plant {
 	t.Helper()
-	p := &plant{t: t, accounts: accounts, port: freePort(t), data: filepath.Join(t.TempDir(), "world"),
+	p := &plant{t: t, accounts: accounts, port: freePort(t), jobs: freePort(t), data: filepath.Join(t.TempDir(), "world"),
 		failpoints: t.TempDir()}
 	p.sim = fmt.Sprintf("http://127.0.0.1:%d", p.port)
 	return p
@@ -51,7 +52,8 @@ func (p *plant) start() {
 // launch starts adsync and does not wait until it is ready.
 func (p *plant) launch() {
 	p.t.Helper()
-	args := append([]string{"standalone", "--data", p.data, "--listen", fmt.Sprintf("127.0.0.1:%d", p.port)}, p.args...)
+	args := append([]string{"standalone", "--data", p.data, "--listen", fmt.Sprintf("127.0.0.1:%d", p.port),
+		"--set", fmt.Sprintf("jobs.listen=127.0.0.1:%d", p.jobs)}, p.args...)
 	if p.services == nil {
 		args = append(args, p.world()...)
 	}
@@ -77,6 +79,17 @@ func (p *plant) url(path string) string {
 		return p.sim + path
 	}
 	return fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path)
+}
+
+// queue returns the address of a queue of jobs.
+func (p *plant) queue(name string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/api/shop/%s", p.jobs, name)
+}
+
+// publish publishes jobs of one try into a queue.
+func (p *plant) publish(queue string, jobs int) {
+	p.t.Helper()
+	require.NoError(p.t, ask(p.t.Context(), http.MethodPut, p.queue(queue)+"/bulk", make([]int, jobs), nil))
 }
 
 func (p *plant) eventually(what string, is func(ctx context.Context) (bool, error)) {
@@ -172,7 +185,7 @@ func (p *plant) fault(of map[string]any) (mend func()) {
 	}
 }
 
-// database opens a database of the world, config or data, as for an operator who edits it by SQL.
+// database opens a database of the world, config, data or jobs, as for an operator who edits it by SQL.
 func (p *plant) database(name string) *sql.DB {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.data, name+".db")+
@@ -302,6 +315,7 @@ var hurries = map[string]struct{ age, soon string }{
 	"AdsyncRunOld warning":         {"> 21600", "> 5"},
 	"AdsyncLimitsTight warning":    {"> 120", "> 5"},
 	"AdsyncFiguresNotRead warning": {"> 1800", "> 30"},
+	"AdsyncJobsWait warning":       {"> 900", "> 10"},
 }
 
 // fire waits until each of some alerts has fired since a moment. An alert with a range of 15 seconds may have ended

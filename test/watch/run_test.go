@@ -45,6 +45,7 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	// Traps make days partial, for which report files wait.
 	p.send(http.MethodPost, "/_sim/traps", map[string]any{"on": false})
 	p.prometheus()
+	p.publish("orders", 1)
 	noon := noonAfter(p.now()) // Far from midnight: the day must not change, and have its first figures.
 	p.setClock(noon, false)
 	p.caughtUp(noon)

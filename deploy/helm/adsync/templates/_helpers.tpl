@@ -26,7 +26,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- mergeOverwrite (deepCopy .Values.config) (dict "api" $api "secret" (dict "keys_file" "/etc/adsync/keys/keys.yaml")) | toYaml }}
 {{- end }}
 
-{{- /* A pod's spec, without the process's own settings. Of dict "root" $ "args" (list …) "env" (dict …) "resources" … "config" NAME. */ -}}
+{{- /* A pod's spec, without the process's own settings. Of dict "root" $ "args" (list …) "env" (dict …) "ports" (dict …) "resources" … "config" NAME "job" whether it ends "keys" whether it reads tokens of platforms. */ -}}
 {{- define "adsync.pod" -}}
 {{- $v := .root.Values }}
 serviceAccountName: {{ if .job }}default{{ else }}{{ include "adsync.name" .root }}{{ end }}
@@ -61,6 +61,9 @@ containers:
     {{- if not .job }}
     ports:
       - {name: http, containerPort: 8080}
+      {{- range $name, $port := .ports }}
+      - {name: {{ $name }}, containerPort: {{ $port }}}
+      {{- end }}
       {{- if $v.podMonitor.enabled }}
       - {name: metrics, containerPort: 9464}
       {{- end }}
@@ -86,8 +89,10 @@ containers:
       capabilities: {drop: [ALL]}
     volumeMounts:
       - {name: config, mountPath: /etc/adsync/config, readOnly: true}
-      {{- if not .job }}
+      {{- if .keys }}
       - {name: keys, mountPath: /etc/adsync/keys, readOnly: true}
+      {{- end }}
+      {{- if not .job }}
       - {name: tmp, mountPath: /tmp}
       {{- end }}
       {{- if and $v.tlsSecretName (not .job) }}
@@ -96,9 +101,11 @@ containers:
 volumes:
   - name: config
     configMap: {name: {{ .config }}}
-  {{- if not .job }}
+  {{- if .keys }}
   - name: keys
     secret: {secretName: {{ $v.secretName | quote }}, items: [{key: keys.yaml, path: keys.yaml}]}
+  {{- end }}
+  {{- if not .job }}
   # Report files that are not delivered yet: files.max_mib bounds them.
   - name: tmp
     emptyDir: {}
@@ -118,7 +125,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* A deployment. Of dict "root" $ "component" NAME "role" … "of" its values "env" (dict …) "scaled" whether something else sets the number. */ -}}
+{{- /* A deployment. Of dict "root" $ "component" NAME "role" … "of" its values "env" (dict …) "ports" (dict …) in addition to that of the API "scaled" whether something else sets the number "keys" whether it reads tokens of platforms. */ -}}
 {{- define "adsync.deployment" -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -160,7 +167,7 @@ spec:
             matchLabels:
               {{- include "adsync.selector" .root | nindent 14 }}
               app.kubernetes.io/component: {{ .component }}
-      {{- include "adsync.pod" (dict "root" .root "args" (list "serve" (printf "--role=%s" .role)) "env" .env "resources" (dig "resources" (dict) .of) "config" (include "adsync.name" .root) "job" false) | nindent 6 }}
+      {{- include "adsync.pod" (dict "root" .root "args" (list "serve" (printf "--role=%s" .role)) "env" .env "ports" .ports "resources" (dig "resources" (dict) .of) "config" (include "adsync.name" .root) "job" false "keys" .keys) | nindent 6 }}
 {{- end }}
 
 {{- define "adsync.budget" -}}
