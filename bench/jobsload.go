@@ -218,5 +218,6 @@ func (q *queueBench) deliveryOfAnother(ctx context.Context) (map[string]float64,
 	if err != nil {
 		return nil, err
 	}
-	return map[string]float64{"jobs-two-p50": values["jobs-delivery-p50"], "jobs-two-p99": values["jobs-delivery-p99"]}, nil
+	return map[string]float64{"jobs-two-p50": values["jobs-delivery-p50"], "jobs-two-p99": values["jobs-delivery-p99"]},
+		nil
 }

@@ -238,7 +238,8 @@ func (a *admin) limits(c *gin.Context) {
 	list := []gin.H{}
 	for _, t := range all {
 		if t.Limited() {
-			list = append(list, gin.H{"namespace": t.Namespace, "token": a.inPool(t.Prefix + "…"), "limiter": limitAnswer(t.Limit)})
+			list = append(list, gin.H{"namespace": t.Namespace, "token": a.inPool(t.Prefix + "…"),
+				"limiter": limitAnswer(t.Limit)})
 		}
 	}
 	c.JSON(http.StatusOK, list)

@@ -57,8 +57,10 @@ func basicAuth(user, password string) string {
 func TestAdmin_APassword(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.AdminPassword = secretText })
 	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "").status)
-	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "", basicAuth("admin", "wrong")).status)
+	wrong := basicAuth("admin", "wrong")
+	require.Equal(t, http.StatusUnauthorized, r.sendTo(r.admin, "GET", "/token/bank", "", wrong).status)
 	require.Equal(t, http.StatusUnauthorized,
 		r.sendTo(r.admin, "GET", "/token/bank", "", basicAuth("root", "a good password")).status)
-	require.Equal(t, http.StatusOK, r.sendTo(r.admin, "GET", "/token/bank", "", basicAuth("admin", "a good password")).status)
+	right := basicAuth("admin", "a good password")
+	require.Equal(t, http.StatusOK, r.sendTo(r.admin, "GET", "/token/bank", "", right).status)
 }

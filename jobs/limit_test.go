@@ -14,6 +14,7 @@ import (
 )
 
 func TestLimits_BoundWhatSucceeds(t *testing.T) {
+	t.Parallel()
 	for name, with := range map[string]bool{"in Redis": true, "in this process": false} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -72,13 +73,17 @@ func TestAdmin_LimitsOfTokens(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, none.status)
 	require.Equal(t, "null", none.body)
 	require.JSONEq(t, `[]`, r.sendTo(r.admin, "GET", "/limits?force_update=true", "").body)
+	const (
+		outside = `{"error":"read and write should be 0 or more, and interval 1 to 86400 seconds"}`
+		noLimit = `{"error":"the body is not a limit: want read, write and interval as whole numbers"}`
+	)
 	for body, answer := range map[string]string{
 		`{"read":0,"write":0,"interval":1}`:     `{"limiter":{"read":0,"write":0,"interval":1}}`,
 		`{"read":1,"write":0}`:                  `{"error":"interval should be > 0"}`,
-		`{"read":-1,"write":1,"interval":1}`:    `{"error":"read and write should be 0 or more, and interval 1 to 86400 seconds"}`,
-		`{"read":1,"write":1,"interval":86401}`: `{"error":"read and write should be 0 or more, and interval 1 to 86400 seconds"}`,
-		`{"read":"x"}`:                          `{"error":"the body is not a limit: want read, write and interval as whole numbers"}`,
-		`x`:                                     `{"error":"the body is not a limit: want read, write and interval as whole numbers"}`,
+		`{"read":-1,"write":1,"interval":1}`:    outside,
+		`{"read":1,"write":1,"interval":86401}`: outside,
+		`{"read":"x"}`:                          noLimit,
+		`x`:                                     noLimit,
 	} {
 		for _, method := range []string{"POST", "PUT"} {
 			a := r.sendTo(r.admin, method, limit, body)

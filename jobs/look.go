@@ -32,7 +32,8 @@ type look struct {
 }
 
 func newLook(q *queues, quotas *quotas, keepDead time.Duration, logger *slog.Logger) *look {
-	return &look{queues: q, quotas: quotas, keepDead: keepDead, logger: logger, causes: telemetry.NewCauseLog(logger), cancel: func() {}}
+	return &look{queues: q, quotas: quotas, keepDead: keepDead, logger: logger, causes: telemetry.NewCauseLog(logger),
+		cancel: func() {}}
 }
 
 // Start implements service.Service: it prepares the tables of today and tomorrow.

@@ -42,7 +42,7 @@ func newMetrics(pool string, r prometheus.Registerer, connections func() int) *m
 		delivered:    counter("delivered_total", "Claims of jobs that were committed."),
 		acknowledged: counter("acknowledged_total", "Acknowledgements that were committed, also of unknown jobs."),
 		returned:     counter("returned_total", "Claimed jobs that were made ready again because nobody read the answer."),
-		buried:       counter("buried_total", "Jobs whose last try failed or lapsed: they became dead letters, or had expired."),
+		buried:       counter("buried_total", "Jobs whose last try failed or lapsed: dead letters, or expired ones."),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_jobs_requests_total",
 			Help: "Requests that were answered."}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "adsync_jobs_request_seconds",

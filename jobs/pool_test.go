@@ -41,7 +41,8 @@ func TestPools_NamespacesLieInSeveralDatabases(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, r.send("GET", "/api/shop/q", "", far).status)
 
 	for path, status := range map[string]int{"/token/shop?description=x&pool=else": 400,
-		"/token/shop?description=x&token=else:" + token: 400, "/token/shop?description=x&token=far:a-good-token-of-far:x": 400,
+		"/token/shop?description=x&token=else:" + token:                400,
+		"/token/shop?description=x&token=far:a-good-token-of-far:x":    400,
 		"/token/shop?description=x&token=far:a-good-token-of-the-shop": 201} {
 		require.Equal(t, status, r.sendTo(r.admin, "POST", path, "").status, path)
 	}

@@ -71,7 +71,8 @@ func TestSettings_ALimitOfConcurrencyWakesWhoWaits(t *testing.T) {
 
 func TestSettings_ALimitOfTheRate(t *testing.T) {
 	r := newRig(t, nil)
-	require.Equal(t, http.StatusNoContent, r.send("PUT", "/api/shop/q/settings", `{"rate":{"jobs":1,"seconds":60}}`).status)
+	rate := `{"rate":{"jobs":1,"seconds":60}}`
+	require.Equal(t, http.StatusNoContent, r.send("PUT", "/api/shop/q/settings", rate).status)
 	r.lookNow()
 	r.publish("/api/shop/q", "1")
 	r.publish("/api/shop/q", "2")

@@ -45,8 +45,8 @@ func (s *Store) again(tx *gorm.DB, j Job, at time.Time) error {
 	return err
 }
 
-// Nack ends a claim without success: the job is ready again after a delay (ByBackoff for that of its backoff), or a dead
-// letter if that was its last try.
+// Nack ends a claim without success: the job is ready again after a delay (ByBackoff for that of its backoff), or a
+// dead letter if that was its last try.
 func (s *Store) Nack(ctx context.Context, k Key, claim int64, delay time.Duration, reason string,
 	now time.Time) (Outcome, error) {
 	died := false

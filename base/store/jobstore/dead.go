@@ -145,8 +145,10 @@ func (s Dead) respawn(ctx context.Context, q QueueID, f DeadFilter, limit int, h
 	return jobs, err
 }
 
-// PruneDead deletes the dead letters of all queues that have been kept for a time, which may be another for some queues.
-func (s Dead) PruneDead(ctx context.Context, keep time.Duration, others map[QueueID]time.Duration, now time.Time) error {
+// PruneDead deletes the dead letters of all queues that have been kept for a time, which may be another for some
+// queues.
+func (s Dead) PruneDead(ctx context.Context, keep time.Duration, others map[QueueID]time.Duration,
+	now time.Time) error {
 	rest, args := " WHERE died_at < ?", []any{sqldb.At(now.Add(-keep))}
 	if len(others) > 0 {
 		rest += " AND queue_id NOT IN " + sqldb.Tuples(1, len(others))

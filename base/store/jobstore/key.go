@@ -17,7 +17,8 @@ const keyTable = "job_key"
 // PublishOnce writes a job and returns its id, unless one of its queue was published with the same key and that was
 // held until a time that has not come: then it returns that one's id, and false. The key is held until until, whatever
 // becomes of the job.
-func (s *Store) PublishOnce(ctx context.Context, j Job, key string, until, now time.Time) (id ID, isNew bool, err error) {
+func (s *Store) PublishOnce(ctx context.Context, j Job, key string, until, now time.Time) (id ID, isNew bool,
+	err error) {
 	table := home(j.Queue, j.ID)
 	if err := s.ensure(ctx, table); err != nil {
 		return id, false, err

@@ -118,8 +118,8 @@ func (s Names) ForgetEmpty(ctx context.Context, now time.Time) error {
 	for _, q := range unused {
 		used, err := s.hasJobs(ctx, q.ID())
 		if err == nil && !used {
-			err = s.db.Writer(ctx).Exec("DELETE FROM job_queue WHERE id = ? AND used_at < ? AND paused = 0 AND settings = ''", int64(q.ID()),
-				sqldb.At(now.Add(-forgetAfter))).Error
+			err = s.db.Writer(ctx).Exec("DELETE FROM job_queue WHERE id = ? AND used_at < ? AND paused = 0 "+
+				"AND settings = ''", int64(q.ID()), sqldb.At(now.Add(-forgetAfter))).Error
 		}
 		if err != nil {
 			return fmt.Errorf("forget the queue %s: %w", q.Name, err)

@@ -149,7 +149,8 @@ func (s Names) SettingsOf(ctx context.Context, q Queue) (settings Settings, err 
 func (s Names) Load(ctx context.Context) (paused map[QueueID]bool, err error) {
 	all := map[QueueID]Settings{}
 	paused = map[QueueID]bool{}
-	err = sqldb.EachRow(s.db.Latest(ctx).Raw("SELECT id, paused, settings FROM job_queue WHERE paused = 1 OR settings <> ''"),
+	err = sqldb.EachRow(s.db.Latest(ctx).Raw("SELECT id, paused, settings FROM job_queue "+
+		"WHERE paused = 1 OR settings <> ''"),
 		func(rows *sql.Rows) error {
 			var id QueueID
 			var held bool

@@ -106,6 +106,7 @@ func (s Tokens) SetTokenLimit(ctx context.Context, namespace string, token secre
 	return nil
 }
 
+//nolint:gosec // Names of columns, and no token.
 const tokenColumns = "namespace, prefix, description, roles, read_limit, write_limit, limit_seconds, created_at"
 
 func scanToken(rows *sql.Rows, t *Token) error {
@@ -122,8 +123,8 @@ func scanToken(rows *sql.Rows, t *Token) error {
 
 // FindToken returns a token of a namespace; nil if it is not allowed.
 func (s Tokens) FindToken(ctx context.Context, namespace string, token secret.Text) (*Token, error) {
-	found, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT "+tokenColumns+" FROM job_token WHERE namespace = ? AND hash = ?",
-		namespace, HashOfToken(token)), scanToken)
+	found, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT "+tokenColumns+" FROM job_token "+
+		"WHERE namespace = ? AND hash = ?", namespace, HashOfToken(token)), scanToken)
 	if err != nil {
 		return nil, fmt.Errorf("look up a token of %s: %w", namespace, err)
 	}

@@ -20,9 +20,9 @@ import (
 	"adsync/base/store"
 )
 
-// onServer returns a migrated, empty store on a server. On MariaDB its databases are copies, which takes far less time
-// than all migrations.
-func onServer(t testing.TB, server string) *store.Store {
+// onServer returns a migrated, empty store on the server that ServerEnv names. On MariaDB its databases are copies,
+// which takes far less time than all migrations.
+func onServer(t testing.TB) *store.Store {
 	t.Helper()
 	cfg := Config(t)
 	all, err := copied()
@@ -171,7 +171,7 @@ func texts(db *sql.DB, query string, args ...any) (all []string, err error) {
 
 // read reads the rows that migrations have written.
 func (t *table) read(db *sql.DB, name string) error {
-	rows, err := db.Query("SELECT * FROM " + name)
+	rows, err := db.Query("SELECT * FROM " + name) //nolint:gosec // It is a table of the schema.
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ const ServerEnv = "ADSYNC_TEST_MYSQL"
 // SQLite.
 func New(t testing.TB) *store.Store {
 	t.Helper()
-	if server := os.Getenv(ServerEnv); server != "" {
-		return onServer(t, server)
+	if os.Getenv(ServerEnv) != "" {
+		return onServer(t)
 	}
 	cfg := sqlite(t.TempDir())
 	files, err := migrated()

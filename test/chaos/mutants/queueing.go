@@ -27,12 +27,14 @@ var ofJobs = []Mutant{
 		Name: "jobs-acknowledged-early", Breaks: "an acknowledgement is answered before it is committed",
 		Edits: []patch.Edit{{
 			File: "jobs/consume.go",
-			Find: "		if err := a.queues.acks.do(c.Request.Context(), jobstore.Key{Queue: queueOf(c).ID(), ID: id}); err != nil {\n" +
+			Find: "		if err := a.queues.acks.do(c.Request.Context(), jobstore.Key{Queue: queueOf(c).ID(), ID: id}); " +
+				"err != nil {\n" +
 				"			a.failed(c, \"acknowledge a job\", err)\n			return\n		}\n",
 			Replace: "		go func(ctx context.Context, k jobstore.Key) { _ = a.queues.acks.do(ctx, k) }(context.WithoutCancel(" +
 				"c.Request.Context()), jobstore.Key{Queue: queueOf(c).ID(), ID: id})\n",
 		}, {
-			File: "jobs/consume.go", Find: "import (\n	\"encoding/json\"\n", Replace: "import (\n	\"context\"\n	\"encoding/json\"\n",
+			File: "jobs/consume.go", Find: "import (\n	\"encoding/json\"\n",
+			Replace: "import (\n	\"context\"\n	\"encoding/json\"\n",
 		}},
 		Scenarios: []string{"jobs-killed", "jobs-mariadb-restarted"},
 	},

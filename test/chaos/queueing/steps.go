@@ -16,8 +16,8 @@ import (
 )
 
 // points are the fail points of the queue: before and after each commit, and around an answer with jobs.
-var points = []string{"jobs.publishing", "jobs.published", "jobs.claiming", "jobs.claimed", "jobs.delivered", "jobs.acking",
-	"jobs.acked"}
+var points = []string{"jobs.publishing", "jobs.published", "jobs.claiming", "jobs.claimed", "jobs.delivered",
+	"jobs.acking", "jobs.acked"}
 
 // All are the scenarios.
 var All = []Scenario{
