@@ -340,13 +340,14 @@ func (d *desks) take(ctx context.Context, desk *desk, requests []*request) (jobs
 	return jobs, nil
 }
 
-// fullPause is how long claims are not tried whose queue has as many as it may: other processes end some of them.
-const fullPause = time.Second
+// heldFor is how long claims are not tried at most whose queue has used up a limit: other processes end some, and the
+// limit may change.
+const heldFor = time.Second
 
-// hold stops the claims of a queue until a time, or for a pause if that is zero.
+// hold stops the claims of a queue for a while, at most until a time unless that is zero.
 func (d *desks) hold(desk *desk, until, now time.Time) {
-	if until.IsZero() {
-		until = now.Add(fullPause)
+	if longest := now.Add(heldFor); until.IsZero() || until.After(longest) {
+		until = longest
 	}
 	d.mu.Lock()
 	desk.heldUntil = until

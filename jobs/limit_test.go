@@ -172,7 +172,7 @@ func TestAdmin_InfoProfilesAndTheAccessLog(t *testing.T) {
 	r.send("GET", "/api/shop/q/size?token="+token, "", "X-Token: ")
 	require.JSONEq(t, `{"status":"disabled"}`, r.sendTo(r.admin, "POST", "/accesslog?status=disable", "").body)
 	logged := r.send("GET", "/api/shop/q", "").header.Get("X-Request-Id")
-	require.Len(t, logged, 26)
+	require.NotEmpty(t, logged)
 	require.NotEqual(t, logged, r.send("GET", "/api/shop/q", "").header.Get("X-Request-Id"))
 	require.Contains(t, log.String(), "route=/api/:namespace/:queue/size namespace=shop queue=q status=200")
 	require.NotContains(t, log.String(), token)

@@ -151,10 +151,9 @@ func (m *lmstfy) endedIn(q jobstore.Queue, ids []jobstore.ID, now time.Time) {
 
 // observe counts an answered request.
 func (m *lmstfy) observe(c *gin.Context, route string, took time.Duration) {
-	// A namespace that was refused may have any name.
-	namespace := c.Param("namespace")
-	if s := c.Writer.Status(); s == http.StatusUnauthorized || s == http.StatusBadRequest {
-		namespace = ""
+	namespace := ""
+	if c.GetBool(admittedKey) { // Otherwise it may have any name.
+		namespace = c.Param("namespace")
 	}
 	if c.Writer.Status() < http.StatusMultipleChoices {
 		m.latency.WithLabelValues(namespace, route, c.Request.Method).Observe(float64(took) / float64(time.Millisecond))

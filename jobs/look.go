@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -115,8 +116,9 @@ func (l *look) look(ctx context.Context, since, now time.Time) error {
 	l.queues.desks.release(now)
 	l.queues.desks.forget()
 	if since.IsZero() {
-		if err := l.measure(ctx, ready, now); err != nil {
-			return err
+		l.report("count the jobs of queues", l.measure(ctx, ready, now))
+		if l.queues.counts.waiting.Load() >= manyPolls {
+			debug.FreeOSMemory()
 		}
 	}
 	for _, r := range ready {
@@ -134,10 +136,20 @@ func (l *look) look(ctx context.Context, since, now time.Time) error {
 	return nil
 }
 
-// measuredQueues is how many queues have metrics of their sizes.
-const measuredQueues = 50
+const (
+	// measuredQueues is how many queues have metrics of their sizes.
+	measuredQueues = 50
+	// manyPolls is from how many polls on memory is returned to the system once a minute. The heap may grow by as much as
+	// it and the stacks of all polls need before it is collected, which idle polls never make it do.
+	manyPolls = 1000
+	// measureTimeout bounds their count.
+	measureTimeout = 3 * time.Second
+)
 
+// measure counts the jobs of the largest queues. It takes no time from the look.
 func (l *look) measure(ctx context.Context, ready []jobstore.Ready, now time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), measureTimeout)
+	defer cancel()
 	sizes, err := l.queues.store.Sizes(ctx, ready, measuredQueues, now)
 	if err != nil {
 		return err

@@ -147,6 +147,9 @@ func newPool(name string, cfg Config, d Deps) *pool {
 
 // byPool serves each request with the handler of its pool. That of the default pool refuses one that does not exist.
 func byPool(all map[string]*pool, of func(*http.Request) string, handler func(*pool) http.Handler) http.Handler {
+	if len(all) == 1 {
+		return handler(all[poolDefault])
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := all[of(r)]
 		if p == nil {

@@ -228,7 +228,7 @@ func (a *api) answerResult(c *gin.Context, id jobstore.ID, wait time.Duration, a
 	ctx := c.Request.Context()
 	results := jobstore.Queue{Namespace: c.Param("namespace"), Name: id.String()}
 	jobs, err := a.queues.desks.consume(ctx, []jobstore.QueueID{results.ID()}, 1, resultTTR, wait)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		a.queues.logger.WarnContext(ctx, "the result of a job could not be waited for", "job", id, "err", err)
 	}
 	answer["result"] = nil

@@ -72,17 +72,24 @@ func (q *quotas) allow(ctx context.Context, namespace string, jobs, bytes int64)
 		q.used[namespace] = u
 	}
 	q.mu.Unlock()
-	if quota.Jobs > 0 || quota.Bytes > 0 {
-		if err := q.room(ctx, namespace, quota, u, jobs, bytes); err != nil {
-			return err
-		}
+	counted := func(n int64) (full bool) {
+		r := quota.Rate
+		return r != nil && q.limits.count(ctx, "quota:"+namespace, n, limiter.Rate{Limit: r.Jobs,
+			Period: time.Duration(r.Seconds) * time.Second})
 	}
-	if r := quota.Rate; r != nil && q.limits.count(ctx, "quota:"+namespace, jobs, limiter.Rate{Limit: r.Jobs,
-		Period: time.Duration(r.Seconds) * time.Second}) {
+	if counted(jobs) {
+		counted(-jobs)
 		return &requestError{http.StatusTooManyRequests, fmt.Sprintf(
-			"the namespace may publish %d jobs in %d s, please retry later", r.Jobs, r.Seconds)}
+			"the namespace may publish %d jobs in %d s, please retry later", quota.Rate.Jobs, quota.Rate.Seconds)}
 	}
-	return nil
+	if quota.Jobs == 0 && quota.Bytes == 0 {
+		return nil
+	}
+	err := q.room(ctx, namespace, quota, u, jobs, bytes)
+	if err != nil {
+		counted(-jobs)
+	}
+	return err
 }
 
 // room returns an error if a namespace has no room for jobs, and otherwise counts them.

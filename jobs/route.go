@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 	"github.com/oklog/ulid/v2"
@@ -71,7 +73,9 @@ func (a *api) handler() http.Handler {
 func newEngine(logger *slog.Logger, before ...gin.HandlerFunc) *gin.Engine {
 	e := gin.New()
 	e.RedirectTrailingSlash = false
-	e.Use(func(c *gin.Context) { c.Header(requestHeader, ulid.Make().String()) })
+	process := ulid.Make().String() + "-"
+	var requests atomic.Uint64
+	e.Use(func(c *gin.Context) { c.Header(requestHeader, process+strconv.FormatUint(requests.Add(1), 10)) })
 	e.Use(before...)
 	e.Use(gin.CustomRecoveryWithWriter(io.Discard, func(c *gin.Context, reason any) {
 		logger.Error("request panicked", "route", c.FullPath(), "panic", reason,
@@ -90,8 +94,11 @@ func refuse(c *gin.Context, status int, reason string) {
 	c.AbortWithStatusJSON(status, gin.H{"error": reason})
 }
 
-// tokenKey is where a request's context has the token.
-const tokenKey = "token"
+// Where a request's context has the token, and that the request may use its namespace.
+const (
+	tokenKey    = "token"
+	admittedKey = "admitted"
+)
 
 func internalError(c *gin.Context) { refuse(c, http.StatusInternalServerError, "internal error") }
 
@@ -173,7 +180,11 @@ func (a *api) pooled(c *gin.Context) {
 func (a *api) admitted(roles ...jobstore.Role) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		a.pooled(c)
-		if c.IsAborted() || a.tokens == nil {
+		if c.IsAborted() {
+			return
+		}
+		if a.tokens == nil {
+			c.Set(admittedKey, true)
 			return
 		}
 		_, token := tokenOf(c.Request)
@@ -197,6 +208,7 @@ func (a *api) admitted(roles ...jobstore.Role) gin.HandlerFunc {
 			}
 		}
 		c.Set(tokenKey, known)
+		c.Set(admittedKey, true)
 	}
 }
 

@@ -1,6 +1,8 @@
 package jobstore
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,9 +32,11 @@ type allowance struct {
 func (s slots) allowed(tx *gorm.DB, q QueueID, settings Settings, limit int, now time.Time) (a allowance, err error) {
 	a.jobs = limit
 	var rateAt int64
-	// A queue with settings has a row.
-	if err := tx.Raw("SELECT rate_at FROM job_queue WHERE id = ?"+s.db.Dialect().ForUpdate(), int64(q)).Row().Scan(
-		&rateAt); err != nil {
+	err = tx.Raw("SELECT rate_at FROM job_queue WHERE id = ?"+s.db.Dialect().ForUpdate(), int64(q)).Row().Scan(&rateAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, nil // A queue without a row has no settings any longer.
+	}
+	if err != nil {
 		return a, fmt.Errorf("lock a queue: %w", err)
 	}
 	if r := settings.Rate; r != nil {

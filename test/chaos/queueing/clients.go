@@ -25,6 +25,8 @@ const (
 	clientTimeout = 5 * time.Second
 	// pace is about how long a client pauses between requests, so that the queue has some jobs and the load is steady.
 	pace = 20 * time.Millisecond
+	// stays is after about how many answers a consumer returns to the process that did not answer.
+	stays = 20
 	// abandoned is of how many deliveries one is forgotten, as by a consumer that dies, and nacked of how many one is
 	// ended without success.
 	abandoned, nacked = 40, 20
@@ -144,8 +146,10 @@ type answer struct {
 	Claim int64
 }
 
-// consume consumes and acknowledges until ctx ends. It asks one process, until that does not answer.
-func (l *load) consume(ctx context.Context, random *rand.Rand, from int) {
+// consume consumes and acknowledges until ctx ends. It asks one process, and another for a while if that does not
+// answer.
+func (l *load) consume(ctx context.Context, random *rand.Rand, home int) {
+	from := home
 	sending := context.WithoutCancel(ctx)
 	for ctx.Err() == nil {
 		names := append([]string{}, queueNames...)
@@ -154,8 +158,11 @@ func (l *load) consume(ctx context.Context, random *rand.Rand, from int) {
 		status, text := l.sendTo(sending, from, http.MethodGet, fmt.Sprintf("/%s?timeout=%d&ttr=%d&claim=true&count=%d",
 			strings.Join(names, ","), pollSeconds, int(ttr.Seconds()), 2+random.IntN(3)), "")
 		var jobs []answer
-		if status == 0 {
+		switch {
+		case status == 0:
 			from = random.IntN(len(l.d.queues))
+		case random.IntN(stays) == 0:
+			from = home
 		}
 		if status != http.StatusOK || json.Unmarshal(text, &jobs) != nil {
 			pause(ctx, random, pace)
