@@ -55,7 +55,8 @@ func TestQuota_OfBytesAndOfTheRate(t *testing.T) {
 	r.setQuota(`{"rate":{"jobs":3,"seconds":3600}}`)
 	r.publish("/api/shop/q", "a long body without a limit")
 	require.Equal(t, http.StatusTooManyRequests, r.send("PUT", "/api/shop/q/bulk", "[1,2,3]").status)
-	require.Equal(t, http.StatusCreated, r.send("PUT", "/api/shop/q/bulk", "[1,2]").status, "what is refused does not count")
+	require.Equal(t, http.StatusCreated, r.send("PUT", "/api/shop/q/bulk", "[1,2]").status,
+		"what is refused does not count")
 	a = r.send("PUT", "/api/shop/q", "x")
 	require.Equal(t, http.StatusTooManyRequests, a.status)
 	require.Equal(t, "the namespace may publish 3 jobs in 3600 s, please retry later", a.json(t)["error"])
