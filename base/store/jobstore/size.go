@@ -134,7 +134,7 @@ type Due struct {
 func (s Names) DueByHour(ctx context.Context, q QueueID, limit int, now time.Time) ([]Due, error) {
 	byHour := map[time.Time]int64{}
 	for _, table := range s.tables.all(hashOf(q)) {
-		query := s.db.Latest(ctx).Raw("SELECT SUBSTR(ready_at, 1, 13) AS due, COUNT(*) FROM "+table+
+		query := s.db.Latest(ctx).Raw("SELECT SUBSTR(CAST(ready_at AS CHAR), 1, 13) AS due, COUNT(*) FROM "+table+
 			s.db.Dialect().ForceIndex(table, "ready")+" WHERE queue_id = ? AND ready_at > ? GROUP BY due", int64(q),
 			sqldb.At(now))
 		err := sqldb.EachRow(query, func(rows *sql.Rows) error {
