@@ -69,6 +69,13 @@ func (q *queues) announce(jobs []jobstore.Job) {
 	}
 }
 
+// published counts and announces a committed job that shared its transaction with no other publication.
+func (q *queues) published(queue jobstore.Queue, j jobstore.Job, o order) {
+	q.counts.published.Inc()
+	q.counts.lmstfy.publishedInto(queue, 1, o.delay > 0)
+	q.announce([]jobstore.Job{j})
+}
+
 // order is what a publisher asks for.
 type order struct {
 	delay, ttl time.Duration // a ttl of 0 means forever
@@ -123,9 +130,7 @@ func (q *queues) publishOnce(ctx context.Context, queue jobstore.Queue, o order,
 	if id, isNew, err = q.store.PublishOnce(ctx, j, o.key, now.Add(o.keyFor), now); err != nil || !isNew {
 		return id, isNew, err
 	}
-	q.counts.published.Inc()
-	q.counts.lmstfy.publishedInto(queue, 1, o.delay > 0)
-	q.announce([]jobstore.Job{j})
+	q.published(queue, j, o)
 	return id, true, nil
 }
 
@@ -140,9 +145,7 @@ func (q *queues) republish(ctx context.Context, queue jobstore.Queue, old jobsto
 	if err := q.store.Republish(ctx, old, j, now); err != nil {
 		return jobstore.ID{}, err
 	}
-	q.counts.published.Inc()
-	q.counts.lmstfy.publishedInto(queue, 1, o.delay > 0)
-	q.announce([]jobstore.Job{j})
+	q.published(queue, j, o)
 	return j.ID, nil
 }
 

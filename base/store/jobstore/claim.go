@@ -151,10 +151,7 @@ func (s *Store) claim(tx *gorm.DB, f Shelf, ready []Job, c *Claimed, now, until 
 		}
 		j.Tries, j.Claims, j.ReadyAt, j.table = j.Tries-1, j.Claims+1, until, f.Table
 		c.Jobs = append(c.Jobs, j)
-		again := until
-		if j.Tries > 0 {
-			again = until.Add(s.backoffOf(j).After(j.Claims))
-		}
+		again := s.againAfter(j, until)
 		byTime[again] = append(byTime[again], j.ID[:])
 	}
 	if err := s.deleteFrom(tx, expired, f.Table); err != nil {
@@ -171,6 +168,15 @@ func (s *Store) claim(tx *gorm.DB, f Shelf, ready []Job, c *Claimed, now, until 
 		}
 	}
 	return nil
+}
+
+// againAfter returns when a job is ready again whose claim ends at until: when its backoff has passed, or at once to be
+// buried, if that was its last try.
+func (s *Store) againAfter(j Job, until time.Time) time.Time {
+	if j.Tries == 0 {
+		return until
+	}
+	return until.Add(s.backoffOf(j).After(j.Claims))
 }
 
 // backoffOf returns the backoff of a job: its own, or its queue's.

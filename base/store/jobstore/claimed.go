@@ -27,11 +27,7 @@ const ByBackoff time.Duration = -1
 // Touch moves the end of a claim to until.
 func (s *Store) Touch(ctx context.Context, k Key, claim int64, until, now time.Time) (Outcome, error) {
 	return s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
-		again := until
-		if j.Tries > 0 {
-			again = until.Add(s.backoffOf(j).After(j.Claims))
-		}
-		if err := s.again(tx, j, again); err != nil {
+		if err := s.again(tx, j, s.againAfter(j, until)); err != nil {
 			return err
 		}
 		return s.hold(tx, k, until)

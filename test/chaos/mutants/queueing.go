@@ -48,8 +48,8 @@ var ofJobs = []Mutant{
 	{
 		Name: "jobs-claims-never-lapse", Breaks: "a job whose consumer died is not delivered again",
 		Edits: []patch.Edit{{
-			File: "base/store/jobstore/claim.go", Find: "			again = until.Add(s.backoffOf(j).After(j.Claims))\n",
-			Replace: "			again = until.Add(24 * time.Hour)\n",
+			File: "base/store/jobstore/claim.go", Find: "	return until.Add(s.backoffOf(j).After(j.Claims))\n",
+			Replace: "	return until.Add(24 * time.Hour)\n",
 		}},
 		Scenarios: []string{"jobs-killed"},
 	},
