@@ -1363,16 +1363,20 @@ type NewTaskRequest struct {
 
 // Order defines model for Order.
 type Order struct {
-	RunID     ID          `json:"run_id"`
-	Task      string      `json:"task"`
-	State     interface{} `json:"state"`
-	Accounts  []string    `json:"accounts"`
-	From      Day         `json:"from,omitempty,omitzero"`
-	To        Day         `json:"to,omitempty,omitzero"`
-	Confirm   bool        `json:"confirm,omitempty,omitzero"`
-	Spare     bool        `json:"spare,omitempty,omitzero"`
-	OrderedBy string      `json:"ordered_by"`
-	OrderedAt time.Time   `json:"ordered_at"`
+	RunID    ID              `json:"run_id"`
+	Task     string          `json:"task"`
+	State    interface{}     `json:"state"`
+	Accounts []string        `json:"accounts"`
+	From     Day             `json:"from,omitempty,omitzero"`
+	To       Day             `json:"to,omitempty,omitzero"`
+	Confirm  bool            `json:"confirm,omitempty,omitzero"`
+	Spare    bool            `json:"spare,omitempty,omitzero"`
+	Params   json.RawMessage `json:"params,omitempty,omitzero"`
+
+	// Under The open subtask that orders the run.
+	Under     *Under    `json:"under,omitempty"`
+	OrderedBy string    `json:"ordered_by"`
+	OrderedAt time.Time `json:"ordered_at"`
 }
 
 // OrderPlan defines model for OrderPlan.
@@ -1402,18 +1406,31 @@ type OrderRequest struct {
 	To      Day    `json:"to,omitempty,omitzero"`
 	Confirm bool   `json:"confirm,omitempty,omitzero"`
 	Spare   bool   `json:"spare,omitempty,omitzero"`
-	DryRun  bool   `json:"dry_run,omitempty,omitzero"`
+
+	// Params Changes the task's params for this run, as a JSON merge patch (RFC 7396).
+	Params json.RawMessage `json:"params,omitempty,omitzero"`
+
+	// Under The open subtask that orders the run.
+	Under  *Under `json:"under,omitempty"`
+	DryRun bool   `json:"dry_run,omitempty,omitzero"`
 }
 
 // Ordered defines model for Ordered.
 type Ordered struct {
-	Accounts Count  `json:"accounts"`
-	From     Day    `json:"from,omitempty,omitzero"`
-	To       Day    `json:"to,omitempty,omitzero"`
-	By       string `json:"by"`
-	Confirm  bool   `json:"confirm,omitempty,omitzero"`
-	Spare    bool   `json:"spare,omitempty,omitzero"`
-	Redrive  bool   `json:"redrive,omitempty,omitzero"`
+	Accounts Count           `json:"accounts"`
+	From     Day             `json:"from,omitempty,omitzero"`
+	To       Day             `json:"to,omitempty,omitzero"`
+	By       string          `json:"by"`
+	Confirm  bool            `json:"confirm,omitempty,omitzero"`
+	Spare    bool            `json:"spare,omitempty,omitzero"`
+	Redrive  bool            `json:"redrive,omitempty,omitzero"`
+	Params   json.RawMessage `json:"params,omitempty,omitzero"`
+
+	// Under The open subtask that orders the run.
+	Under *Under `json:"under,omitempty"`
+
+	// Depth How many runs are above it.
+	Depth int64 `json:"depth,omitempty,omitzero"`
 }
 
 // OrderedPublications defines model for OrderedPublications.
@@ -1639,10 +1656,11 @@ type RedriveRequest struct {
 
 // RedriveTask defines model for RedriveTask.
 type RedriveTask struct {
-	TaskID ID     `json:"task_id"`
-	Task   string `json:"task"`
-	Count  Count  `json:"count"`
-	RunID  ID     `json:"run_id,omitempty,omitzero"`
+	TaskID ID              `json:"task_id"`
+	Task   string          `json:"task"`
+	Params json.RawMessage `json:"params,omitempty,omitzero"`
+	Count  Count           `json:"count"`
+	RunID  ID              `json:"run_id,omitempty,omitzero"`
 
 	// EstimatedCalls null = unknown
 	EstimatedCalls MaybeCount `json:"estimated_calls"`
@@ -1681,23 +1699,26 @@ type RowError struct {
 
 // Run defines model for Run.
 type Run struct {
-	ID           ID        `json:"id"`
-	TaskID       ID        `json:"task_id"`
-	Task         string    `json:"task"`
-	TaskRevision int64     `json:"task_revision"`
-	Media        string    `json:"media"`
-	Handler      string    `json:"handler"`
-	Lane         string    `json:"lane"`
-	Kind         string    `json:"kind"`
-	Order        *Ordered  `json:"order,omitempty"`
-	OriginRunID  ID        `json:"origin_run_id,omitempty,omitzero"`
-	State        RunState  `json:"state"`
-	Error        string    `json:"error,omitempty,omitzero"`
-	Counts       Counts    `json:"counts"`
-	PlannedAt    time.Time `json:"planned_at"`
-	CreatedAt    time.Time `json:"created_at"`
-	FannedOutAt  time.Time `json:"fanned_out_at,omitempty,omitzero"`
-	EndedAt      time.Time `json:"ended_at,omitempty,omitzero"`
+	ID           ID       `json:"id"`
+	TaskID       ID       `json:"task_id"`
+	Task         string   `json:"task"`
+	TaskRevision int64    `json:"task_revision"`
+	Media        string   `json:"media"`
+	Handler      string   `json:"handler"`
+	Lane         string   `json:"lane"`
+	Kind         string   `json:"kind"`
+	Order        *Ordered `json:"order,omitempty"`
+	OriginRunID  ID       `json:"origin_run_id,omitempty,omitzero"`
+
+	// RunsUnder The runs that its subtasks ordered; only in the answer of one run.
+	RunsUnder   RunsUnder `json:"runs_under,omitempty,omitzero"`
+	State       RunState  `json:"state"`
+	Error       string    `json:"error,omitempty,omitzero"`
+	Counts      Counts    `json:"counts"`
+	PlannedAt   time.Time `json:"planned_at"`
+	CreatedAt   time.Time `json:"created_at"`
+	FannedOutAt time.Time `json:"fanned_out_at,omitempty,omitzero"`
+	EndedAt     time.Time `json:"ended_at,omitempty,omitzero"`
 
 	// RatePerSecond Subtasks a second over the run's time until now or its end; only in the answer of one run.
 	RatePerSecond float64 `json:"rate_per_second,omitempty,omitzero"`
@@ -1731,6 +1752,15 @@ type RunOverview struct {
 
 // RunState defines model for RunState.
 type RunState string
+
+// RunsUnder defines model for RunsUnder.
+type RunsUnder struct {
+	Runs Count `json:"runs"`
+	Open Count `json:"open"`
+
+	// Undone Those that ended with subtasks that were not done.
+	Undone Count `json:"undone"`
+}
 
 // Signature defines model for Signature.
 type Signature struct {
@@ -2114,6 +2144,16 @@ type Tier string
 type Trouble struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
+}
+
+// Under The open subtask that orders the run.
+type Under struct {
+	RunID     ID     `json:"run_id"`
+	AccountID ID     `json:"account_id,omitempty,omitzero"`
+	Part      string `json:"part,omitempty,omitzero"`
+
+	// Name A second order of the subtask with this name and the same content is the first one repeated.
+	Name string `json:"name,omitempty,omitzero"`
 }
 
 // UntrustedDay defines model for UntrustedDay.
@@ -2608,6 +2648,9 @@ type ListRunsParams struct {
 
 	// Until Only runs made before.
 	Until time.Time `form:"until,omitempty" json:"until,omitempty,omitzero"`
+
+	// Under Only runs that the subtasks of this run ordered.
+	Under string `form:"under,omitempty" json:"under,omitempty,omitzero"`
 
 	// After The next of the page before.
 	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`

@@ -100,6 +100,23 @@ func (r *Registry) Get(name string) (Handler, bool) {
 // Names returns all names, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.handlers)) }
 
+// ChangeParams returns the params of a task of a handler, changed by a JSON merge patch as task.MergeParams does. The
+// error begins with "params" and names the field that the handler cannot use. An empty patch is never refused.
+func (r *Registry) ChangeParams(handler string, params, patch json.RawMessage) (json.RawMessage, error) {
+	changed, err := task.MergeParams(params, patch)
+	if err != nil || len(patch) == 0 {
+		return changed, err
+	}
+	h, known := r.Get(handler)
+	switch {
+	case !known:
+		return changed, fmt.Errorf("params: this program has no handler %q that could check them", handler)
+	case h.Check == nil:
+		return changed, errors.New("params: this task has none")
+	}
+	return changed, h.Check(changed)
+}
+
 // CheckParams decodes params into p, a pointer to a struct, as strictly as strictjson. Empty params leave p
 // unchanged.
 func CheckParams(params json.RawMessage, p any) error {

@@ -55,6 +55,11 @@ func (p *planning) fillOrder(ctx context.Context, run *ledger.Run, o ledger.RunO
 	}
 	if loaded {
 		p.fill(run, tk, &o.Request)
+		params, err := p.kinds.ChangeParams(tk.Handler, tk.Params, o.Request.Params)
+		if err != nil && why == "" {
+			why = err.Error()
+		}
+		run.Settings.Params = params
 	}
 	if why != "" {
 		p.fail(run, task.RunFailed, why)

@@ -1,10 +1,12 @@
 package producer
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -72,4 +74,35 @@ func TestTakeOrders_ForATaskThatIsGoneOrOff(t *testing.T) {
 	refused := b.run(tm.order(b, gone, task.Order{By: "otto"}))
 	require.Equal(t, task.RunFailed, refused.State)
 	require.Contains(t, refused.ErrorText, "no usable task")
+}
+
+func TestTakeOrders_ChangesTheParams(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1)
+	id := b.addTask("daily", "tulip.report", "0 0 1 1 *", map[string]any{"params": `{"level":"account"}`})
+	tidy := b.addTask("tidy", "system.tidy", "0 0 1 1 *", map[string]any{"media": "system"})
+	tm := b.term()
+	params := func(taskID int64, patch string) ledger.Run {
+		return b.run(tm.order(b, taskID, task.Order{Scope: task.ScopeAll, By: "otto", Params: json.RawMessage(patch)}))
+	}
+	run := params(id, `{"level":"creative"}`)
+	require.Equal(t, task.RunFanningOut, run.State)
+	require.JSONEq(t, `{"level":"creative"}`, string(run.Settings.Params))
+	require.NoError(t, tm.fan(b, run.ID))
+	require.JSONEq(t, `{"level":"creative"}`, string(b.broker.log[0].Value), "the subtask's message has the run's params")
+
+	for _, c := range []struct {
+		taskID     int64
+		patch, why string
+	}{
+		{id, `{"level":7}`, "params.level: want a string, got number"},
+		{id, `{"days":7}`, "params.days: there is no such field"},
+		{id, `7`, "want an object, got number"},
+		{tidy, `{"level":"account"}`, "params: this task has none"},
+	} {
+		run := params(c.taskID, c.patch)
+		require.Equal(t, task.RunFailed, run.State, c.patch)
+		require.Contains(t, run.ErrorText, c.why, c.patch)
+	}
 }

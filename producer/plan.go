@@ -15,6 +15,7 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/media"
 	"adsync/producer/tasklist"
 )
 
@@ -36,6 +37,7 @@ type planning struct {
 	waiting   clock.Clock // of the times that runs record
 	scheduled bool        // whether tasks run by their cron
 	tasks     *tasklist.Set
+	kinds     *media.Registry
 	wake      <-chan struct{}
 	paused    func(taskID int64, media string) bool // whether a task makes no ticks for now
 	queue     *fanOutQueue
@@ -77,6 +79,7 @@ func newPlanning(p *Producer, l lease.Lease, t passes, paused func(taskID int64,
 	queue *fanOutQueue) *planning {
 	plan := &planning{
 		passes: t, store: p.store, lease: l, clock: p.clock, waiting: p.waiting, scheduled: p.cfg.Schedule, tasks: p.tasks,
+		kinds:  p.registry,
 		wake:   p.wake,
 		paused: paused, queue: queue, metrics: p.metrics, logger: p.logger,
 		version: -1, entries: map[int64]*plannedTask{},

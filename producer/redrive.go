@@ -22,7 +22,9 @@ func (f *fanOut) markDead(ctx context.Context) error {
 		return nil
 	}
 	filter := order.Redrive.Filter
-	filter.TaskID = f.run.TaskID // whatever else the order's row says: the parts are this task's
+	// Whatever else the order's row says: the parts are this task's, and the work is that of the run's params.
+	own := order.OwnParams()
+	filter.TaskID, filter.OwnParams = f.run.TaskID, &own
 	if err := f.loop.store.MarkDead(ctx, f.loop.lease, filter, f.run.ID); err != nil {
 		return err
 	}

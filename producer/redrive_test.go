@@ -1,8 +1,11 @@
 package producer
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -389,5 +392,50 @@ func TestKeepDead_SettlesOnlyRunsThatHaveEnded(t *testing.T) {
 			require.Equal(t, test.free, free)
 			require.Equal(t, test.marked, marked)
 		})
+	}
+}
+
+// Work of a run with params of its own is not repeated with those of the task.
+func TestRedrive_KeepsTheParamsOfTheRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(2)
+	id := b.addTask("daily", "tulip.report", "0 0 1 1 *", map[string]any{"params": `{"level":"account"}`})
+	tm := b.term()
+	own := func(level string) task.Order {
+		return task.Order{Accounts: ids(1, 2), By: "otto", Params: json.RawMessage(`{"level":"` + level + `"}`)}
+	}
+	creatives := b.deadRun(tm, id, own("creative"))
+	groups := b.deadRun(tm, id, own("adgroup"))
+	b.deadRun(tm, id, task.Order{Accounts: ids(1, 2), By: "otto"})
+
+	found, err := b.store.CountDeadParams(t.Context(), task.DeadFilter{TaskID: id})
+	require.NoError(t, err)
+	slices.SortFunc(found, func(a, b dead.DeadParams) int { return cmp.Compare(string(b.Params), string(a.Params)) })
+	require.Equal(t, []dead.DeadParams{
+		{OwnParams: new(own("creative")).OwnParams(), Params: own("creative").Params, Free: 2, OldestRun: creatives,
+			NewestRun: creatives},
+		{OwnParams: new(own("adgroup")).OwnParams(), Params: own("adgroup").Params, Free: 2, OldestRun: groups,
+			NewestRun: groups},
+	}, found)
+
+	for _, level := range []string{"creative", "account"} {
+		order := redrive(task.DeadFilter{})
+		if level != "account" {
+			order.Params = own(level).Params
+		}
+		runID := tm.order(b, id, order)
+		require.NoError(t, tm.fan(b, runID))
+		require.Len(t, b.subtasks(runID), 2, "only those with these params")
+		require.JSONEq(t, `{"level":"`+level+`"}`, string(b.run(runID).Settings.Params))
+		marked := 0
+		for k, run := range b.dead() {
+			if run == runID {
+				marked++
+				require.Equal(t, level == "creative", k.RunID == creatives)
+				require.NotEqual(t, groups, k.RunID)
+			}
+		}
+		require.Equal(t, 2, marked)
 	}
 }

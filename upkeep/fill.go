@@ -82,7 +82,8 @@ func (f fill) Run(ctx context.Context, work media.Work, params fillParams) (medi
 		return media.Result{}, err
 	}
 	found, err := Fill(ctx, f.Store, platform, f.Clock.Now(),
-		FillOptions{MaxSubtasks: params.MaxSubtasks, Spare: params.Spare, Order: true, By: FillName})
+		FillOptions{MaxSubtasks: params.MaxSubtasks, Spare: params.Spare, Order: true, By: FillName,
+			Under: &task.Under{Key: work.Key}})
 	if err != nil {
 		return media.Result{}, err
 	}
@@ -105,8 +106,9 @@ type FillOptions struct {
 	Ordering func() error
 	// MaxSubtasks is the most subtasks to order. For FillName, open subtasks of its earlier orders count.
 	MaxSubtasks int
-	Spare       bool   // as in the task's params
-	By          string // FillName or a person
+	Spare       bool        // as in the task's params
+	By          string      // FillName or a person
+	Under       *task.Under // the subtask that orders; nil for a person
 }
 
 // Filling is the holes of one report and level that one task can fill.
@@ -297,7 +299,7 @@ func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found
 		o := results.HoleOrder{
 			RunOrder: ledger.RunOrder{
 				RunID: task.NewRunID(f.now), TaskID: first.taskID, OrderedAt: f.now,
-				Request: task.Order{From: first.from, To: first.to, Spare: f.Spare, By: f.By},
+				Request: task.Order{From: first.from, To: first.to, Spare: f.Spare, By: f.By, Under: f.Under},
 			},
 			Report: scope.Name, Level: scope.Level,
 		}

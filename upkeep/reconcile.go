@@ -60,7 +60,8 @@ func (k reconcile) Run(ctx context.Context, work media.Work, params reconcilePar
 	if err != nil {
 		return media.Result{}, err
 	}
-	r := reconciler{Deps: k.Deps, platform: platform, now: k.Clock.Now(), budget: repullsMax}
+	r := reconciler{Deps: k.Deps, platform: platform, now: k.Clock.Now(), budget: repullsMax,
+		under: &task.Under{Key: work.Key}}
 	if err := r.prepare(ctx); err != nil || len(r.levels) == 0 {
 		return media.Result{}, err
 	}
@@ -95,6 +96,7 @@ type reconciler struct {
 	Deps
 	platform media.Platform
 	now      time.Time
+	under    *task.Under
 	scopes   map[string]fillScope // of report_daily, by level
 	levels   []lowerLevel
 	budget   int
@@ -332,7 +334,7 @@ func (r *reconciler) order(ctx context.Context, d day.Day, level string, ids []i
 			// The account level's run always has the later id. The level's run is the one that is recorded, and pulls after
 			// it are compared again.
 			RunID: task.NewRunID(r.now.Add(time.Duration(i) * time.Millisecond)), TaskID: t.id, OrderedAt: r.now,
-			Request: task.Order{From: d, To: d, By: ReconcileName},
+			Request: task.Order{From: d, To: d, By: ReconcileName, Under: r.under},
 		})
 	}
 	ordered, err := r.Store.OrderAgain(ctx, d, level, ids, orders)

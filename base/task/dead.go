@@ -13,6 +13,8 @@ type DeadFilter struct {
 	Text      string    `json:"text,omitempty"`  // a part of the error's text, verbatim
 	Since     time.Time `json:"since,omitzero"`  // died at or after
 	Until     time.Time `json:"until,omitzero"`  // died at or before
+	// OwnParams chooses the subtasks of runs whose Order.OwnParams is this; nil chooses all.
+	OwnParams *string `json:"own_params,omitempty"`
 }
 
 // Redrive is an order to run dead subtasks of the order's task again, with the accounts and parts that they had.

@@ -122,6 +122,21 @@ type Order struct {
 	Spare bool `json:"spare,omitempty"`
 	// Redrive means that the run repeats dead subtasks, and not what the task plans.
 	Redrive *Redrive `json:"redrive,omitempty"`
+	// Params changes the task's params for the run, as a JSON merge patch (RFC 7396); nil changes nothing.
+	Params json.RawMessage `json:"params,omitempty"`
+	// Under is the subtask that ordered the run; nil if none did.
+	Under *Under `json:"under,omitempty"`
+	// Ancestors are the ids of the runs above the run, outermost first: the last one is Under's. Package ledger sets them.
+	Ancestors []int64 `json:"ancestors,omitempty"`
+}
+
+// Under is the origin of a run that a subtask ordered.
+type Under struct {
+	Key
+
+	// Name tells the orders of one subtask apart: a second order of the same name is the first one repeated. With "" each
+	// order is a new one.
+	Name string `json:"name,omitempty"`
 }
 
 // WantApplication is what IsApplication accepts.
@@ -133,6 +148,9 @@ var application = regexp.MustCompile(`^([a-z][a-z0-9._-]{0,63})?$`)
 // IsApplication reports whether a text names an application, or none ("").
 func IsApplication(name string) bool { return application.MatchString(name) }
 
+// UnderNameMax is the most bytes of Under.Name.
+const UnderNameMax = 96
+
 // ScopeAll is the word for everything that an order could have narrowed down.
 const ScopeAll = "all"
 
@@ -141,6 +159,8 @@ func (o *Order) Validate() error {
 	switch {
 	case !IsApplication(o.Application):
 		return fmt.Errorf("application: %q is refused: want %s", o.Application, WantApplication)
+	case o.Under != nil && len(o.Under.Name) > UnderNameMax:
+		return fmt.Errorf("under.name: has %d bytes: want up to %d", len(o.Under.Name), UnderNameMax)
 	case o.Scope != "" && o.Scope != ScopeAll:
 		return fmt.Errorf("scope: %q is refused: want %q, or accounts", o.Scope, ScopeAll)
 	case o.Redrive != nil && (o.Scope != "" || len(o.Accounts) > 0):

@@ -100,7 +100,7 @@ type Deps struct {
 	// Limits are those of all processes.
 	Limits Limits
 	// LogLevels stores the temporary log level of processes.
-	LogLevels LogLevels
+	LogLevels configure.LogLevels
 	// Consumers are those of all processes.
 	Consumers Consumers
 	// Sources are the databases whose tables are copied.
@@ -134,7 +134,7 @@ func Routes(d Deps) []httpapi.Route {
 	aboutDifferences := &differenceRoutes{d.Store, platforms, d.Clock}
 	aboutFields := &fieldRoutes{d.Store, platforms}
 	aboutLimits := &limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now}
-	aboutLogLevel := &logLevelRoutes{d.LogLevels, audit, d.Now}
+	aboutLogLevel := &configure.LogLevel{Levels: d.LogLevels, Audit: audit.do, Now: d.Now}
 	handlers := map[string]handler{
 		"addTask":             withBody(aboutTasks.addTask),
 		"cancelRun":           withBody(aboutStops.cancelRun),
@@ -144,7 +144,7 @@ func Routes(d Deps) []httpapi.Route {
 		"editTask":            withBody(aboutTasks.editTask),
 		"enableTask":          plain(aboutTasks.switchTask("task.enable", true)),
 		"endLimitPauses":      withBody(aboutLimits.endLimitPauses),
-		"endLogLevel":         plain(aboutLogLevel.endLogLevel),
+		"endLogLevel":         plain(aboutLogLevel.End),
 		"explainAccount":      ofAccount(accounts, (&whyRoutes{d.Why}).explainAccount),
 		"explainAccountWaits": ofAccount(accounts, aboutWaits.explainAccountWaits),
 		"explainWait":         withQuery(aboutWaits.explainWait),
@@ -153,7 +153,7 @@ func Routes(d Deps) []httpapi.Route {
 		"getCoverage":         ofAccount(accounts, (&coverageRoutes{d.Store, accounts, d.Clock}).getCoverage),
 		"getDead":             withQuery(aboutDead.getDead),
 		"getLimitUsage":       withQuery((&usageRoutes{d.Store, d.Limits, platforms, d.Clock}).getLimitUsage),
-		"getLogLevel":         plain(aboutLogLevel.getLogLevel),
+		"getLogLevel":         plain(aboutLogLevel.Get),
 		"getOpenAPI":          raw(getOpenAPI),
 		"getOverview":         plain((&overviewRoutes{d.Overview}).getOverview),
 		"getRun":              plain(aboutRuns.getRun),
@@ -184,7 +184,7 @@ func Routes(d Deps) []httpapi.Route {
 		"orderPause":          withBody(aboutStops.orderPause),
 		"orderRun":            aboutOrders.orderRun,
 		"putField":            withBody(aboutFields.putField),
-		"putLogLevel":         withBody(aboutLogLevel.putLogLevel),
+		"putLogLevel":         withBody(aboutLogLevel.Put),
 		"redriveDead":         withBody(aboutRedrives.redriveDead),
 		"reloadTasks":         plain(aboutTasks.reloadTasks),
 		"rerunFailed":         withBody(aboutRedrives.rerunFailed),

@@ -79,6 +79,7 @@ type orderWork struct {
 type orderStore interface {
 	accountNames
 	AddOrder(ctx context.Context, o ledger.RunOrder) error
+	OrderUnder(ctx context.Context, o ledger.RunOrder) (runID int64, err error)
 	TaskPace(ctx context.Context, taskID int64) (dead.Pace, error)
 	CountUsableLogins(ctx context.Context, media string) (int64, error)
 	ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error)
@@ -119,7 +120,13 @@ func (a *orderRoutes) placeOrder(c *gin.Context, t producer.Task, request *clien
 
 	now := a.clock.Now()
 	order := task.Order{Scope: request.Scope, From: day.Day(request.From), To: day.Day(request.To),
-		Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
+		Confirm: request.Confirm, Spare: request.Spare, Params: request.Params, By: httpapi.CallerOf(c).Name}
+	if u := request.Under; u != nil {
+		var err error
+		if order.Under, err = readUnder(u); err != nil {
+			return err
+		}
+	}
 	work, err := a.checkOrder(c.Request.Context(), t, request, order, now)
 	if err != nil {
 		return err
@@ -131,11 +138,17 @@ func (a *orderRoutes) placeOrder(c *gin.Context, t producer.Task, request *clien
 	runID := task.NewRunID(now)
 	answer := client.Order{
 		RunID: formatID(runID), Task: t.Name, State: statePending, Accounts: append([]string{}, request.Accounts...),
-		From: string(order.From), To: string(order.To), Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By,
-		OrderedAt: now,
+		From: string(order.From), To: string(order.To), Confirm: order.Confirm, Spare: order.Spare, Params: order.Params,
+		Under: request.Under, OrderedBy: order.By, OrderedAt: now,
 	}
+	written := ledger.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now}
 	apply := func(ctx context.Context) (any, error) {
-		return nil, a.store.AddOrder(ctx, ledger.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
+		if order.Under == nil {
+			return nil, a.store.AddOrder(ctx, written)
+		}
+		id, err := a.store.OrderUnder(ctx, written)
+		answer.RunID = formatID(id)
+		return nil, refusedUnder(err, request.Under)
 	}
 	if err := a.audit.do(c, "task.run", settings.AuditTasks+"/"+t.Name, nil, answer, apply); err != nil {
 		return err
@@ -184,7 +197,11 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 		return work, httpapi.Refused("to", "%s is refused: want a day up to %s, the latest that has begun for any account",
 			order.To, latest)
 	}
-	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
+	params, err := a.registry.ChangeParams(t.Handler, t.Params, order.Params)
+	if err != nil {
+		return work, refusedParams(err)
+	}
+	plan := media.Plan{PlannedAt: now, Params: params, From: order.From, To: order.To}
 	switch handler.Target {
 	case media.Logins:
 		if order.From != "" {

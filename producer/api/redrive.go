@@ -29,6 +29,7 @@ type redriveStore interface {
 	Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
 	DropDead(ctx context.Context, f task.DeadFilter, limit int) (int64, error)
 	AddOrder(ctx context.Context, o ledger.RunOrder) error
+	CountDeadParams(ctx context.Context, f task.DeadFilter) ([]dead.DeadParams, error)
 	TaskPace(ctx context.Context, taskID int64) (dead.Pace, error)
 }
 
@@ -185,23 +186,49 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.Redrive
 			return nil, nil, err
 		}
 		rate := int(request.Rate)
-		j.EstimatedCalls, j.EstimatedSeconds = estimate(n.Free, cmp.Or(rate, t.FanOutRate), pace)
-		order := &task.Redrive{Filter: filter, Rate: rate}
-		order.Filter.TaskID = n.TaskID
-		if n.OldestRun == n.NewestRun {
-			order.Origin = n.OldestRun
+		groups, err := a.byParams(ctx, filter, n)
+		if err != nil {
+			return nil, nil, err
 		}
-		runID := task.NewRunID(now)
-		if !request.DryRun {
-			j.RunID = formatID(runID)
+		for _, g := range groups {
+			j := j
+			j.Count, j.Params = g.Free, g.Params
+			j.EstimatedCalls, j.EstimatedSeconds = estimate(g.Free, cmp.Or(rate, t.FanOutRate), pace)
+			order := &task.Redrive{Filter: filter, Rate: rate}
+			order.Filter.TaskID = n.TaskID
+			if g.OldestRun == g.NewestRun {
+				order.Origin = g.OldestRun
+			}
+			runID := task.NewRunID(now)
+			if !request.DryRun {
+				j.RunID = formatID(runID)
+			}
+			orders = append(orders, ledger.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now,
+				Request: task.Order{Redrive: order, Params: g.Params}})
+			addRedrive(plan, j)
 		}
-		orders = append(orders, ledger.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now,
-			Request: task.Order{Redrive: order}})
-		addRedrive(plan, j)
 	}
 	healed, more, err := a.countHealed(ctx, filter, orders)
 	plan.Healed, plan.HealedAtLeast = healed, more
 	return plan, orders, err
+}
+
+// byParams splits the free dead subtasks of a task by the changes of its params with which their runs were ordered.
+// Each run that redrives them has the changes of one group.
+func (a *redriveRoutes) byParams(ctx context.Context, f task.DeadFilter, n dead.DeadCount) ([]dead.DeadParams, error) {
+	f.TaskID = n.TaskID
+	groups, err := a.store.CountDeadParams(ctx, f)
+	if err != nil || len(groups) == 0 {
+		return []dead.DeadParams{{Free: n.Free, OldestRun: n.OldestRun, NewestRun: n.NewestRun}}, err
+	}
+	rest := n.Free
+	for _, g := range groups {
+		rest -= g.Free
+	}
+	if rest > 0 {
+		groups = append(groups, dead.DeadParams{Free: rest}) // Whether they are of one run is not counted.
+	}
+	return groups, nil
 }
 
 // countHealed counts the healed subtasks among those that the orders redrive. It reads only the overview.DeadLooked

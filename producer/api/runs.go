@@ -34,7 +34,8 @@ func describeRun(r *ledger.Run) client.Run {
 	}
 	if o := r.Settings.Order; o != nil {
 		j.Order = &client.Ordered{Accounts: int64(len(o.Accounts)), From: string(o.From), To: string(o.To), By: o.By,
-			Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil}
+			Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil, Params: o.Params,
+			Under: describeUnder(o.Under), Depth: int64(len(o.Ancestors))}
 	}
 	return j
 }
@@ -44,6 +45,7 @@ type runStore interface {
 	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
 	RunProgress(ctx context.Context, id int64) (run ledger.Run, retrying, deferred int64, err error)
 	Order(ctx context.Context, runID int64) (taskID int64, err error)
+	RunsUnder(ctx context.Context, runID int64) (ledger.RunsUnder, error)
 }
 
 // runRoutes serve the runs.
@@ -65,6 +67,11 @@ func (a *runRoutes) listRuns(c *gin.Context, params *client.ListRunsParams) (any
 	page := int(params.Limit)
 	// One more shows whether there is a next page.
 	filter := ledger.RunSearch{TaskName: params.Task, Media: params.Media, Before: before, Limit: page + 1}
+	if params.Under != "" {
+		if filter.Under, err = httpapi.ParseID(params.Under); err != nil {
+			return nil, httpapi.Refused("under", "%q is refused: want the id of a run", params.Under)
+		}
+	}
 	for _, state := range params.State {
 		filter.States = append(filter.States, task.RunState(state))
 	}
@@ -106,7 +113,12 @@ func (a *runRoutes) getRun(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return detail(&run, retrying, deferred, a.clock.Now()), nil
+	answer := detail(&run, retrying, deferred, a.clock.Now())
+	under, err := a.store.RunsUnder(ctx, id)
+	if err == nil && under.Runs > 0 {
+		answer.RunsUnder = client.RunsUnder{Runs: under.Runs, Open: under.Open, Undone: under.Undone}
+	}
+	return answer, err
 }
 
 // getPending answers with an order whose run the leader has not made yet.

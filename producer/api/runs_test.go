@@ -144,7 +144,7 @@ func TestRuns_RefuseWrongParameters(t *testing.T) {
 	}{
 		{"?stat=failed",
 			[]fieldError{{Field: "stat",
-				Detail: "there is no such parameter: want task, media, state, since, until, after, limit"}}},
+				Detail: "there is no such parameter: want task, media, state, since, until, under, after, limit"}}},
 		{"?media=myspace", []fieldError{{Field: "media", Detail: `"myspace" is refused: want one of system, tulip`}}},
 		{"?state=failed,done&after=x&limit=0&since=soon", []fieldError{
 			{Field: "state",

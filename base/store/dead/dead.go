@@ -81,6 +81,13 @@ func deadWhere(d *sqldb.DB, f task.DeadFilter) (where string, args []any) {
 	if f.Text != "" {
 		add(d.Dialect().Contains("d.error_text"), f.Text)
 	}
+	switch own := f.OwnParams; {
+	case own == nil:
+	case *own == "":
+		all = append(all, "NOT EXISTS (SELECT 1 FROM run o WHERE o.id = d.run_id AND o.own_params <> '')")
+	default:
+		add("EXISTS (SELECT 1 FROM run o WHERE o.id = d.run_id AND o.own_params = ?)", *own)
+	}
 	if !f.Since.IsZero() {
 		add("d.dead_at >= ?", sqldb.At(f.Since))
 	}

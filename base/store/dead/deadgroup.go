@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -201,6 +202,43 @@ FROM subtask_dead d WHERE `+where+` GROUP BY d.task_id) c LEFT JOIN run r ON r.i
 	})
 	if err != nil {
 		return nil, fmt.Errorf("count dead subtasks: %w", err)
+	}
+	return all, nil
+}
+
+// DeadParams is how many dead subtasks of a task, which no run redrives, had the same changes of its params.
+type DeadParams struct {
+	OwnParams            string          // Order.OwnParams of their runs
+	Params               json.RawMessage // the changes
+	Free                 int64
+	OldestRun, NewestRun int64
+}
+
+// CountDeadParams returns how many dead subtasks a filter chooses that no run redrives and whose runs were ordered with
+// changes of the task's params, by these.
+func (s DeadSubtasks) CountDeadParams(ctx context.Context, f task.DeadFilter) ([]DeadParams, error) {
+	where, args := deadWhere(s.Data, f)
+	query := s.Data.Writer(ctx).Raw(`SELECT c.own_params, c.free, c.oldest, c.newest, r.settings FROM (
+SELECT x.own_params, COUNT(*) AS free, MIN(d.run_id) AS oldest, MAX(d.run_id) AS newest
+FROM subtask_dead d JOIN run x ON x.id = d.run_id
+WHERE d.redrive_run_id = 0 AND x.own_params <> '' AND `+where+` GROUP BY x.own_params) c
+JOIN run r ON r.id = c.oldest ORDER BY c.oldest`, args...)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, c *DeadParams) error {
+		var text string
+		if err := rows.Scan(&c.OwnParams, &c.Free, &c.OldestRun, &c.NewestRun, &text); err != nil {
+			return err
+		}
+		var settings task.Settings
+		if err := json.Unmarshal([]byte(text), &settings); err != nil {
+			return fmt.Errorf("settings of run %d: %w", c.OldestRun, err)
+		}
+		if settings.Order != nil {
+			c.Params = settings.Order.Params
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count dead subtasks by their params: %w", err)
 	}
 	return all, nil
 }

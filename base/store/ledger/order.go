@@ -26,41 +26,56 @@ type RunOrder struct {
 	Malformed error
 }
 
-// AddOrder writes an order.
+// AddOrder writes an order. See AddOrder.
 func (s Ticks) AddOrder(ctx context.Context, o RunOrder) error {
 	return AddOrder(s.Data.Writer(ctx), o)
 }
 
-// AddOrder writes an order in a transaction.
+// AddOrder writes an order in a transaction. One under a subtask gets its ancestors here; the error is an
+// *OrderLimitError if there are too many.
 func AddOrder(tx *gorm.DB, o RunOrder) error {
-	return o.insert(tx, "INSERT INTO ")
+	if err := o.setAncestors(tx); err != nil {
+		return err
+	}
+	_, err := o.insert(tx, "INSERT INTO ")
+	return err
 }
 
-func (o RunOrder) insert(tx *gorm.DB, verb string) error {
-	request, err := json.Marshal(o.Request)
+// insert writes an order with its present ancestors, and returns how many rows that were.
+func (o RunOrder) insert(tx *gorm.DB, verb string) (int64, error) {
+	request, err := o.text()
 	if err == nil {
 		err = o.Request.Validate()
 	}
 	if err != nil {
-		return fmt.Errorf("order run %d: %w", o.RunID, err)
+		return 0, fmt.Errorf("order run %d: %w", o.RunID, err)
 	}
-	err = tx.Exec(verb+" manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, ?, ?)",
-		o.RunID, o.TaskID, string(request), sqldb.Cut(o.Request.By, 96), sqldb.At(o.OrderedAt)).Error
-	if err != nil {
-		return fmt.Errorf("order run %d: %w", o.RunID, err)
+	values := []any{o.RunID, o.TaskID, request, sqldb.Cut(o.Request.By, 96), sqldb.At(o.OrderedAt)}
+	res := tx.Exec(verb+" manual_order (run_id, task_id, request, ordered_by, ordered_at, "+underColumns+
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", append(values, o.under()...)...)
+	if res.Error != nil {
+		return 0, fmt.Errorf("order run %d: %w", o.RunID, res.Error)
 	}
-	return nil
+	return res.RowsAffected, nil
+}
+
+// text returns the request as its column holds it: without what has columns of its own.
+func (o RunOrder) text() (string, error) {
+	o.Request.Under, o.Request.Ancestors = nil, nil
+	text, err := json.Marshal(o.Request)
+	return string(text), err
 }
 
 // OpenOrders returns the oldest orders that no leader has taken.
 func (s Ticks) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
 	query := s.Data.Writer(ctx).Raw(
-		"SELECT run_id, task_id, request, ordered_by, ordered_at FROM manual_order WHERE taken = 0 ORDER BY run_id LIMIT ?",
-		limit)
+		"SELECT run_id, task_id, request, ordered_by, ordered_at, "+underColumns+
+			" FROM manual_order WHERE taken = 0 ORDER BY run_id LIMIT ?", limit)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, o *RunOrder) error {
 		var request, by string
 		var at sqldb.Time
-		err := rows.Scan(&o.RunID, &o.TaskID, &request, &by, &at)
+		var under underRow
+		err := rows.Scan(append([]any{&o.RunID, &o.TaskID, &request, &by, &at}, under.targets()...)...)
 		if o.Malformed = strictjson.Unmarshal([]byte(request), &o.Request); o.Malformed == nil {
 			o.Malformed = o.Request.Validate()
 		}
@@ -68,7 +83,11 @@ func (s Ticks) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
 			o.Malformed = fmt.Errorf("the request cannot be read: %w", o.Malformed)
 		}
 		o.Request.By = by
+		o.Request.Under, o.Request.Ancestors = nil, nil // They are what their columns say.
 		o.OrderedAt = at.Time
+		if err == nil {
+			err = under.fill(&o.Request)
+		}
 		return err
 	})
 	if err != nil {
@@ -107,5 +126,6 @@ func (s Ticks) Order(ctx context.Context, runID int64) (taskID int64, err error)
 
 // AddOrderOnce writes an order whose id follows from its purpose. An existing order stays as it is.
 func (s Ticks) AddOrderOnce(ctx context.Context, o RunOrder) error {
-	return o.insert(s.Data.Writer(ctx), s.Data.Dialect().InsertIgnore())
+	_, err := o.insert(s.Data.Writer(ctx), s.Data.Dialect().InsertIgnore())
+	return err
 }

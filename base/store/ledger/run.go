@@ -88,7 +88,7 @@ func (s RunRows) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 	columns := []string{
 		"id", "task_id", "task_name", "media", "handler", "lane", "task_revision", "settings", "kind", "planned_at",
 		"origin_run_id", "state", "epoch", "total", "error_text", "created_at", "ended_at", "queued_behind",
-		"application",
+		"application", "own_params",
 	}
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
@@ -101,7 +101,7 @@ func (s RunRows) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 			r.ID, r.TaskID, r.TaskName, r.Media, r.Handler, r.Settings.Lane, r.TaskRevision, string(settings), r.Kind,
 			sqldb.At(r.PlannedAt),
 			origin, string(r.State), l.Epoch, r.Total, sqldb.Cut(r.ErrorText, runErrorMax), sqldb.At(r.CreatedAt),
-			sqldb.At(r.EndedAt), 0, r.Settings.Application,
+			sqldb.At(r.EndedAt), 0, r.Settings.Application, r.Settings.Order.OwnParams(),
 		}
 	}
 	if err := leader.InsertGuarded(ctx, s.Data, l, "run", columns, rows); err != nil {

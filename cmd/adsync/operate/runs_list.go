@@ -25,6 +25,7 @@ or cancelled.`,
 	api.Param(cmd, "media", "only of this platform")
 	api.Param(cmd, "state", "only in this state, or one of several with commas between them: "+
 		strings.Join(completion.RunStates, ", "))
+	api.Param(cmd, "under", "only runs that the subtasks of this run ordered")
 	api.TimeParam(cmd, "since", "only runs made since: "+api.SinceSyntax+"1h")
 	api.TimeParam(cmd, "until", "only runs made before: "+api.SinceSyntax+"1h")
 	return cmd

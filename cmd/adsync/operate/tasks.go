@@ -150,10 +150,7 @@ func givenFields(cmd *cobra.Command, file string) (map[string]json.RawMessage, e
 			value, err = flags.GetStringSlice(field.flag)
 		case "json":
 			text, _ := flags.GetString(field.flag)
-			if err := strictjson.Unmarshal([]byte(text), new(any)); err != nil {
-				return nil, usage.Errorf("--%s is %q: %v: want JSON, such as {\"level\": \"account\"}", field.flag, text, err)
-			}
-			value = json.RawMessage(text)
+			value, err = jsonFlag(field.flag, text)
 		default:
 			value, err = flags.GetString(field.flag)
 		}
@@ -177,4 +174,12 @@ func readFile(in io.Reader, name string) ([]byte, error) {
 		return text, nil
 	}
 	return os.ReadFile(name)
+}
+
+// jsonFlag returns the value of a flag that holds JSON.
+func jsonFlag(flag, text string) (json.RawMessage, error) {
+	if err := strictjson.Unmarshal([]byte(text), new(any)); err != nil {
+		return nil, usage.Errorf("--%s is %q: %v: want JSON, such as {\"level\": \"account\"}", flag, text, err)
+	}
+	return json.RawMessage(text), nil
 }

@@ -19,17 +19,19 @@ import (
 
 func newTasksRun(a *settings.Source) *cobra.Command {
 	var accounts []string
+	var params string
 	var all, wait bool
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "run NAME",
 		Short: "Runs a task now",
 		Long: `Orders a run of a task, independently of its cron, also when it is disabled: for the accounts of --accounts,
 or with --all for its whole scope, which a task without accounts has too; for the days from --from to --to, by
-default the days that it always pulls. With --wait it follows the run until it has ended, shows it, and exits
-with 1 unless everything was done.`,
+default the days that it always pulls. --params changes the task's params for this run. With --wait it
+follows the run until it has ended, shows it, and exits with 1 unless everything was done.`,
 		Example: `  adsync tasks run {media}.report_daily.account --all --dry-run
   adsync tasks run {media}.report_daily.account --accounts 20000001,20000058 --from 2026-11-18 --to 2026-11-20 --wait
-  adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-20 --to 2026-11-20 --confirm`,
+  adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-20 --to 2026-11-20 --confirm
+  adsync tasks run warehouse.build --all --params '{"params": {"cube": "sales"}}'`,
 		Args: taskArg,
 	}, func(r *api.Request, args []string) error {
 		switch named := r.Flags().Changed("accounts"); {
@@ -43,6 +45,13 @@ with 1 unless everything was done.`,
 		body := r.Params()
 		if body["dry_run"] != nil && wait {
 			return usage.Errorf("--dry-run and --wait do not go together")
+		}
+		if r.Flags().Changed("params") {
+			patch, err := jsonFlag("params", params)
+			if err != nil {
+				return err
+			}
+			body["params"] = patch
 		}
 		if all {
 			body["scope"] = task.ScopeAll
@@ -65,6 +74,8 @@ with 1 unless everything was done.`,
 	cmd.Flags().BoolVar(&all, "all", false, "for the task's whole scope, instead of --accounts")
 	api.Param(cmd, "from", "first day, such as 2026-11-15")
 	api.Param(cmd, "to", "last day, inclusive")
+	cmd.Flags().StringVar(&params, "params", "",
+		`changes of the task's params as JSON: fields replace its own, and null removes one`)
 	cmd.Flags().Bool("confirm", false, "accept the platform's answer even if it removes much; check on the platform first")
 	cmd.Flags().Bool("spare", false, "use only calls that would otherwise be unused")
 	cmd.Flags().Bool("dry-run", false, "order nothing, and estimate the subtasks, calls and time")

@@ -50,6 +50,10 @@ func Run(w io.Writer, r *client.Run) error {
 	if r.Order != nil {
 		t.Pairs("ordered", ordered(r.Order, r.OriginRunID))
 	}
+	if n := r.RunsUnder; n.Runs > 0 {
+		t.Pairs("ordered by it", fmt.Sprintf("%s, of which %d are open and %d ended with undone subtasks",
+			plural.Count(n.Runs, "run", "runs"), n.Open, n.Undone))
+	}
 	t.Pairs("handler", r.Handler+", lane "+r.Lane, "planned", r.PlannedAt, "made", r.CreatedAt, "fanned out",
 		r.FannedOutAt, "ended", r.EndedAt, "subtasks", total(&r.Counts))
 	for _, n := range []struct {
@@ -222,6 +226,12 @@ func ordered(o *client.Ordered, origin client.ID) string {
 	}
 	if o.Spare {
 		what += ", with spare calls"
+	}
+	if len(o.Params) > 0 {
+		what += ", with params " + table.Clean(string(o.Params))
+	}
+	if o.Under != nil {
+		what += ", under run " + o.Under.RunID
 	}
 	return what + ", by " + o.By
 }
