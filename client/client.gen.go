@@ -171,6 +171,9 @@ type AccountLogin struct {
 	SeenAt time.Time `json:"seen_at"`
 }
 
+// AccountName The platform's id of an account.
+type AccountName = string
+
 // AccountState defines model for AccountState.
 type AccountState string
 
@@ -403,6 +406,9 @@ type BoundLogin struct {
 	// GivenGame How many of them got the game.
 	GivenGame Count `json:"given_game"`
 }
+
+// CalledEndpoint The path below the platform's address.
+type CalledEndpoint = string
 
 // CancelList defines model for CancelList.
 type CancelList struct {
@@ -904,6 +910,33 @@ type GameDetail struct {
 // GameList defines model for GameList.
 type GameList struct {
 	Games []Game `json:"games"`
+}
+
+// GrantAnswer defines model for GrantAnswer.
+type GrantAnswer struct {
+	// Granted How many calls may be sent, 0 to n.
+	Granted int64 `json:"granted"`
+
+	// ValidMs For how many milliseconds from this answer on. Left out if granted is 0.
+	ValidMs int64 `json:"valid_ms,omitempty,omitzero"`
+
+	// WaitMs After how many milliseconds to request again. Left out if calls were granted.
+	WaitMs int64 `json:"wait_ms,omitempty,omitzero"`
+}
+
+// GrantRequest defines model for GrantRequest.
+type GrantRequest struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media Media `json:"media"`
+
+	// Endpoint The path below the platform's address.
+	Endpoint CalledEndpoint `json:"endpoint"`
+
+	// Account The platform's id of an account.
+	Account AccountName `json:"account"`
+
+	// N How many calls are requested.
+	N int64 `json:"n"`
 }
 
 // Holes defines model for Holes.
@@ -1668,6 +1701,30 @@ type RedriveTask struct {
 	// EstimatedSeconds null = unknown
 	EstimatedSeconds MaybeCount `json:"estimated_seconds"`
 	Refused          string     `json:"refused,omitempty,omitzero"`
+}
+
+// RefusalAnswer defines model for RefusalAnswer.
+type RefusalAnswer struct {
+	// PausedMs For how long such calls are paused.
+	PausedMs int64 `json:"paused_ms"`
+}
+
+// RefusalRequest defines model for RefusalRequest.
+type RefusalRequest struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media Media `json:"media"`
+
+	// Endpoint The path below the platform's address.
+	Endpoint CalledEndpoint `json:"endpoint"`
+
+	// Account The platform's id of an account.
+	Account AccountName `json:"account"`
+
+	// Scope Whose calls the platform refuses.
+	Scope string `json:"scope,omitempty,omitzero"`
+
+	// RetryAfterMs The pause that the platform ordered. At least a second and at most an hour is kept.
+	RetryAfterMs int64 `json:"retry_after_ms,omitempty,omitzero"`
 }
 
 // Reload defines model for Reload.
@@ -2877,6 +2934,16 @@ func (c *Client) ListGames(ctx context.Context) (GameList, error) {
 // GetGame: A game, and the accounts that belong to it on any day.
 func (c *Client) GetGame(ctx context.Context, code string, params GetGameParams) (GameDetail, error) {
 	return call[GameDetail](ctx, c, "GET", at("/api/v1/games/{code}", code), params, nil)
+}
+
+// RequestGrants: Requests calls of a platform under the limits that cover them.
+func (c *Client) RequestGrants(ctx context.Context, request GrantRequest) (GrantAnswer, error) {
+	return call[GrantAnswer](ctx, c, "POST", at("/api/v1/grants"), nil, request)
+}
+
+// ReportRefusal: Reports that the platform refused a call because a limit was exceeded. All processes pause such calls.
+func (c *Client) ReportRefusal(ctx context.Context, request RefusalRequest) (RefusalAnswer, error) {
+	return call[RefusalAnswer](ctx, c, "POST", at("/api/v1/grants/refusal"), nil, request)
 }
 
 // ListKinds: The kinds of work, with the enabled tasks of each and the live consumers that do them.

@@ -147,6 +147,12 @@ func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 	}
 }
 
+// Covers reports whether any rule in force covers a call.
+func (w *Waiter) Covers(c grant.Call) bool {
+	common, own := w.rules.Cover(c, clock.Mark())
+	return len(common)+len(own) > 0
+}
+
 // Settle records how many rows a call has matched whose limits count rows (Call.Rows). If they were more than
 // estimated, the next calls wait for them.
 func (w *Waiter) Settle(c grant.Call, g Grant, rows int) {

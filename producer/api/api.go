@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"adsync/base/clock"
 	"adsync/base/config"
@@ -24,6 +25,7 @@ import (
 	"adsync/media/oauth"
 	"adsync/producer"
 	"adsync/producer/api/configure"
+	"adsync/producer/api/outside"
 	"adsync/producer/api/reports"
 	"adsync/producer/binding"
 	"adsync/producer/login"
@@ -73,6 +75,7 @@ type Store interface {
 	limitStore
 	login.Store
 	orderStore
+	outside.Store
 	redriveStore
 	runNames
 	runStore
@@ -109,6 +112,8 @@ type Deps struct {
 	Box *secret.Box
 	// Clock is the clock of ticks and business days.
 	Clock clock.Clock
+	// Registerer takes the metrics of outside workers; nil for none.
+	Registerer prometheus.Registerer
 	// Overview reads the state of the whole installation.
 	Overview func(ctx context.Context) overview.Overview
 	// Why returns whether an account is late, and why.
@@ -191,6 +196,7 @@ func Routes(d Deps) []httpapi.Route {
 	}
 	maps.Copy(handlers, configured(d, accounts))
 	maps.Copy(handlers, filed(d))
+	maps.Copy(handlers, worked(d))
 	return routesOf(handlers)
 }
 
@@ -251,6 +257,15 @@ func filed(d Deps) map[string]handler {
 		"putSubscription":      withBody(files.PutSubscription),
 		"redeliverPublication": plain(files.RedeliverPublication),
 		"testDestination":      plain(files.TestDestination),
+	}
+}
+
+// worked returns the handlers of package outside.
+func worked(d Deps) map[string]handler {
+	grants := outside.NewGrants(d.Store, d.Limits, d.Platforms, d.Clock, d.Registerer)
+	return map[string]handler{
+		"reportRefusal": withBody(grants.Refuse),
+		"requestGrants": withBody(grants.Grant),
 	}
 }
 

@@ -14,10 +14,12 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/client"
+	"adsync/producer/api/outside"
 )
 
-// Limits reads the state of the call limits, and ends pauses.
+// Limits reads the state of the call limits, ends pauses, and grants calls to outside workers.
 type Limits interface {
+	outside.Limits
 	State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error)
 	// EndPause ends a pause in all processes.
 	EndPause(ctx context.Context, p grant.PauseState) error
