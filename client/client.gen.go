@@ -799,6 +799,7 @@ type EditTaskRequest struct {
 	CatchUpOrder         *string         `json:"catch_up_order,omitempty"`
 	CatchUpSpreadSeconds *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
 	Concurrency          *string         `json:"concurrency,omitempty"`
+	SerialKey            *string         `json:"serial_key,omitempty"`
 	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
 	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
 	After                *[]string       `json:"after,omitempty"`
@@ -1388,6 +1389,7 @@ type NewTaskRequest struct {
 	CatchUpOrder         *string         `json:"catch_up_order,omitempty"`
 	CatchUpSpreadSeconds *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
 	Concurrency          *string         `json:"concurrency,omitempty"`
+	SerialKey            *string         `json:"serial_key,omitempty"`
 	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
 	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
 	After                *[]string       `json:"after,omitempty"`
@@ -2333,9 +2335,12 @@ type WholeTask struct {
 	CatchUpOrder         string          `json:"catch_up_order"`
 	CatchUpSpreadSeconds Count           `json:"catch_up_spread_seconds"`
 	Concurrency          string          `json:"concurrency"`
-	ExclusiveMaxSeconds  Count           `json:"exclusive_max_seconds"`
-	FanOutRate           Count           `json:"fan_out_rate"`
-	After                []string        `json:"after,omitempty,omitzero"`
+
+	// SerialKey The template of the key whose subtasks run one at a time, over all tasks.
+	SerialKey           string   `json:"serial_key,omitempty,omitzero"`
+	ExclusiveMaxSeconds Count    `json:"exclusive_max_seconds"`
+	FanOutRate          Count    `json:"fan_out_rate"`
+	After               []string `json:"after,omitempty,omitzero"`
 
 	// Application Who follows the ends of the task's subtasks in the topic of outcomes.
 	Application string      `json:"application,omitempty,omitzero"`

@@ -19,6 +19,7 @@ import (
 	"adsync/base/redis"
 	"adsync/base/roster"
 	"adsync/base/service"
+	"adsync/base/store/exclusion"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
@@ -34,6 +35,8 @@ type Store interface {
 	SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]ledger.SubtaskStatus, error)
 	ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (stale int, err error)
 	ActiveStops(ctx context.Context) ([]task.Stop, error)
+	ClaimSerialKey(ctx context.Context, want exclusion.SerialHold) (holder exclusion.SerialHold, err error)
+	ReleaseSerialKey(ctx context.Context, h exclusion.SerialHold) error
 	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment,
 		error)
 	RecordStops(ctx context.Context, group, holder string, stops []ledger.Stop) error
@@ -80,7 +83,7 @@ type Consumer struct {
 	jitter     func() float64
 	causes     *telemetry.CauseLog
 	claims     *claims
-	serialKeys *serialKeys // of serial subtasks, by platform and key
+	serialKeys *serialKeys // of serial subtasks, as keyInProcess
 	flights    flights
 	care       *semaphore.Weighted // of careful messages; a message that must run alone takes everybody
 	stops      stops

@@ -15,6 +15,7 @@ import (
 	"adsync/base/broker"
 	"adsync/base/clock"
 	"adsync/base/service"
+	"adsync/base/store/exclusion"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
@@ -33,6 +34,43 @@ type fakeStore struct {
 	fail    error
 	noStops error         // of reading stops alone
 	hold    chan struct{} // when set, every call waits for it
+	*fakeExclusion
+}
+
+// fakeExclusion has the rows of package exclusion. Stores of one deployment share it.
+type fakeExclusion struct {
+	keysMu sync.Mutex
+	keys   map[string]exclusion.SerialHold
+}
+
+func newFakeExclusion() *fakeExclusion {
+	return &fakeExclusion{keys: map[string]exclusion.SerialHold{}}
+}
+
+func (f *fakeExclusion) ClaimSerialKey(_ context.Context, want exclusion.SerialHold) (exclusion.SerialHold, error) {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	holder, held := f.keys[want.SerialKey]
+	if !held || holder.Key == want.Key && holder.Delivery < want.Delivery {
+		holder = want
+		f.keys[want.SerialKey] = want
+	}
+	return holder, nil
+}
+
+func (f *fakeExclusion) ReleaseSerialKey(_ context.Context, h exclusion.SerialHold) error {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	if f.keys[h.SerialKey] == h {
+		delete(f.keys, h.SerialKey)
+	}
+	return nil
+}
+
+func (f *fakeExclusion) heldKeys() int {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	return len(f.keys)
 }
 
 func (f *fakeStore) wait(ctx context.Context) error {
@@ -247,7 +285,7 @@ func noCauses() *telemetry.CauseLog { return telemetry.NewCauseLog(quiet()) }
 // newFaked returns a consumer on fakes with one lane, acme:normal of 4 slots.
 func newFaked(t *testing.T, handlers ...media.Handler) (*Consumer, *fakeStore, *fakeKafka) {
 	t.Helper()
-	s := &fakeStore{states: map[task.Key]ledger.SubtaskStatus{},
+	s := &fakeStore{states: map[task.Key]ledger.SubtaskStatus{}, fakeExclusion: newFakeExclusion(),
 		lanes: []settings.Lane{{Media: "acme", Name: "normal", PoolSize: 4}}}
 	k := newFakeKafka()
 	c, err := New(DefaultConfig(), Deps{

@@ -161,6 +161,7 @@ func (f *flight) end(ctx context.Context, result media.Result, err error) {
 	if done := err == nil || errors.Is(err, media.ErrSuperseded); !done && cause != nil {
 		// The work was interrupted: the error is about the interruption, not about the subtask.
 		if errors.Is(cause, errDrained) {
+			s.hold.keep() // for its next delivery, since the handler may have begun work outside
 			f.p.abandon(s.message)
 			return
 		}
@@ -170,6 +171,9 @@ func (f *flight) end(ctx context.Context, result media.Result, err error) {
 		v.timedOut = errors.Is(cause, context.DeadlineExceeded)
 	}
 	o := v.outcome(s.Envelope, c.deps.Clock.Now())
+	if o.Outside {
+		s.hold.keep()
+	}
 	o.Rows, o.Calls, o.Files = result.Rows, result.Calls, result.Files
 	f.p.finish(context.WithoutCancel(ctx), o, f.began, s.message)
 }

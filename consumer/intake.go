@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"sync"
 	"time"
 
 	"adsync/base/broker"
@@ -25,6 +23,7 @@ type subtask struct {
 	message   ending
 	careful   *carefulMessage // set if the message's partition needs care
 	leave     func()          // gives up what keeps others waiting; may be called twice
+	hold      *serialHold     // of its serial key, in the database; nil if it has none
 }
 
 // take handles each message, in the order of its partition. It blocks until the pool has a slot, which slows reading
@@ -80,25 +79,6 @@ func (p *pool) begin(ctx context.Context, s subtask) {
 	p.start(ctx, s, p.slots.release)
 }
 
-// takeSerial works on the subtask when no other subtask of its key runs. Until then it waits without a slot, and later
-// messages of its partition do not wait for it.
-func (p *pool) takeSerial(ctx context.Context, s subtask) {
-	key := p.name.media + ":" + serialKey(s.Envelope)
-	s.leave = sync.OnceFunc(func() { p.c.serialKeys.release(key) })
-	mine := p.c.serialKeys.acquire(ctx, key, func() { p.begin(ctx, s) }, func() { p.abandon(s.message) })
-	if mine {
-		p.begin(ctx, s)
-	}
-}
-
-// serialKey returns the key under which serial subtasks of a platform run one at a time. Messages have the same key.
-func serialKey(e task.Envelope) string {
-	if e.AccountID == 0 {
-		return "part " + e.Part
-	}
-	return strconv.FormatInt(e.AccountID, 10)
-}
-
 // takeExclusive works on the subtask when nothing else of its lane runs.
 func (p *pool) takeExclusive(ctx context.Context, s subtask) {
 	// The row is read first, so that a repeated message does not hold up the lane.
@@ -112,28 +92,6 @@ func (p *pool) takeExclusive(ctx context.Context, s subtask) {
 	}
 	s.leave = leave
 	p.start(ctx, s, release)
-}
-
-// lock claims the serial key among all processes, as far as Redis answers in time. If another process works on the key,
-// lock defers the subtask and returns false. The returned subtask's leave also releases the key.
-func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
-	if s.Concurrency != task.Serial {
-		return s, true
-	}
-	key := serialKey(s.Envelope)
-	release, ok := p.c.claims.lock(ctx, p.name.media, key)
-	if !ok {
-		now := p.c.deps.Clock.Now()
-		v := deferred(s.Envelope, serialWait, "another consumer works on "+key, "", p.c.jitter)
-		p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
-		return s, false
-	}
-	leave := s.leave
-	s.leave = sync.OnceFunc(func() {
-		release()
-		leave()
-	})
-	return s, true
 }
 
 // refuse ends a message whose headers cannot be read, so that it does not hold up later ones.

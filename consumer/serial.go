@@ -2,8 +2,17 @@ package consumer
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"adsync/base/store/exclusion"
+	"adsync/base/task"
 )
 
 // serialKeys lets the subtasks of one key run one at a time, in the order of acquire. A waiting subtask costs an entry
@@ -60,4 +69,134 @@ func (t *serialKeys) release(key string) {
 	t.keys[key] = slices.Delete(waiting, 0, 1)
 	next.stop()
 	go next.begin()
+}
+
+// takeSerial works on the subtask when no other subtask of its key runs. Until then it waits without a slot, and later
+// messages of its partition do not wait for it.
+func (p *pool) takeSerial(ctx context.Context, s subtask) {
+	key := keyInProcess(s.Envelope, p.name.media)
+	s.leave = sync.OnceFunc(func() { p.c.serialKeys.release(key) })
+	mine := p.c.serialKeys.acquire(ctx, key, func() { p.begin(ctx, s) }, func() { p.abandon(s.message) })
+	if mine {
+		p.begin(ctx, s)
+	}
+}
+
+// keyInProcess returns the key under which serial subtasks run one at a time in this process.
+func keyInProcess(e task.Envelope, media string) string {
+	if name := e.SerialName(); name != "" {
+		return "key:" + name // A media has no colon, so none of its keys is the same.
+	}
+	return media + ":" + serialKey(e)
+}
+
+// serialKey returns the key under which serial subtasks of a platform run one at a time: the account, or the part of
+// work without one. Messages have the same key.
+func serialKey(e task.Envelope) string {
+	if e.AccountID == 0 {
+		return "part " + e.Part
+	}
+	return strconv.FormatInt(e.AccountID, 10)
+}
+
+// systemHandlers begins the names of the handlers that belong to no platform.
+const systemHandlers = "system."
+
+// keyInTable returns the key that a serial subtask holds in the database; "" for one that Redis keeps apart from
+// others. That are subtasks of platforms without a serial key of their task: they are many, none of them has work
+// outside, and the fence of coverage separates them.
+func keyInTable(e task.Envelope) string {
+	if name := e.SerialName(); name != "" {
+		return name
+	}
+	if !strings.HasPrefix(e.Handler, systemHandlers) {
+		return ""
+	}
+	return task.SerialKeyOf(strings.ReplaceAll(e.Media+":"+serialKey(e), "{", "{{"), e.Key)
+}
+
+// serialHold is a subtask's hold of its serial key in the database.
+type serialHold struct {
+	exclusion.SerialHold
+	kept atomic.Bool // the row stays although the delivery ends
+}
+
+// keep leaves the key to the subtask's next delivery.
+func (h *serialHold) keep() {
+	if h != nil {
+		h.kept.Store(true)
+	}
+}
+
+// lock claims the serial key among all processes. If another subtask holds it, lock defers this one and returns false.
+// The returned subtask's leave also releases the key, unless it is kept.
+func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
+	if s.Concurrency != task.Serial {
+		return s, true
+	}
+	if key := keyInTable(s.Envelope); key != "" {
+		return p.lockInTable(ctx, s, key)
+	}
+	key := serialKey(s.Envelope)
+	release, ok := p.c.claims.lock(ctx, p.name.media, key)
+	if !ok {
+		p.deferSerial(ctx, s, "another consumer works on "+key)
+		return s, false
+	}
+	return s.onLeave(release), true
+}
+
+// lockInTable claims the key in the database. While that does not answer it tries again: only the end of ctx leaves the
+// message to the next owner of its partition.
+func (p *pool) lockInTable(ctx context.Context, s subtask, key string) (subtask, bool) {
+	h := &serialHold{SerialHold: exclusion.SerialHold{SerialKey: key, Key: s.Key, Delivery: s.Delivery}}
+	var holder exclusion.SerialHold
+	err := persist(ctx, p.c.causes, "serial keys", "serial keys cannot be claimed and their work does not begin; retrying",
+		func(ctx context.Context) (err error) {
+			holder, err = p.c.deps.Store.ClaimSerialKey(ctx, h.SerialHold)
+			return err
+		})
+	switch {
+	case err != nil:
+		p.abandon(s.message)
+		return s, false
+	case holder != h.SerialHold:
+		p.deferSerial(ctx, s, fmt.Sprintf("the subtask of run %d, account %d, part %s has the serial key %s", holder.RunID,
+			holder.AccountID, holder.Part, key))
+		return s, false
+	}
+	s.hold = h
+	return s.onLeave(func() {
+		if !h.kept.Load() {
+			p.releaseInTable(ctx, h.SerialHold)
+		}
+	}), true
+}
+
+// releaseTimeout bounds the release of a key. The leader finds the keys that were not released.
+const releaseTimeout = 5 * time.Second
+
+func (p *pool) releaseInTable(ctx context.Context, h exclusion.SerialHold) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := p.c.deps.Store.ReleaseSerialKey(ctx, h); err != nil {
+		p.c.causes.Report(slog.LevelWarn, "serial keys", "a serial key was not released; the leader releases it", err)
+	}
+}
+
+// deferSerial defers a subtask whose key another one holds.
+func (p *pool) deferSerial(ctx context.Context, s subtask, why string) {
+	now := p.c.deps.Clock.Now()
+	v := deferred(s.Envelope, serialWait, why, "", p.c.jitter)
+	p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
+}
+
+// onLeave returns the subtask with a leave that first calls release.
+func (s subtask) onLeave(release func()) subtask {
+	leave := s.leave
+	s.leave = sync.OnceFunc(func() {
+		release()
+		leave()
+	})
+	return s
 }

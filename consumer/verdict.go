@@ -112,12 +112,14 @@ func (v verdict) outcome(e task.Envelope, now time.Time) ledger.Outcome {
 	if !v.state.Open() {
 		return o
 	}
+	// Whatever a subtask waits for, its work outside continues until an attempt has ended.
+	o.Outside = v.state == task.Deferred && (e.Outside || task.IsOutside(v.waitsFor))
 	if v.waitsFor != "" {
 		return v.hold(e, o, now)
 	}
 	o.DueAt = now.Add(v.after)
 	if !e.Deadline.IsZero() && !o.DueAt.Before(e.Deadline) {
-		o.State, o.DueAt, o.Reason = task.Expired, time.Time{}, ""
+		o.State, o.DueAt, o.Reason, o.Outside = task.Expired, time.Time{}, "", false
 		o.ErrorText = fmt.Sprintf("its time to live ends %s, before it is due again: %s",
 			e.Deadline.UTC().Format(time.RFC3339), v.text)
 	}

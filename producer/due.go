@@ -214,6 +214,9 @@ func (w *dueWork) sendDue(ctx context.Context, due []ledger.Due, now time.Time) 
 			spans = append(spans, span)
 		}
 		messages[i] = l.message(d.Key, d.Delivery, d.Attempt, span)
+		if d.Outside {
+			messages[i].Headers = append(messages[i].Headers, broker.Header{Key: task.OutsideHeader, Value: []byte("1")})
+		}
 		w.brakes.Sent(lane, 1)
 	}
 	positions, err := w.out.write(work, messages)

@@ -65,6 +65,44 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 	require.Equal(t, task.RunSucceeded, b.run(runID).State)
 }
 
+// All work of a serial key goes to one partition, at its first delivery and later.
+func TestFanOut_TheSerialKeyIsTheMessagesKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(2)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", map[string]any{
+		"params": `{"level":"account"}`, "concurrency": "serial", "serial_key": "cube-{level}",
+	})
+	byAccount := b.addTask("daily.account", "tulip.report", "0 0 * * *", map[string]any{
+		"params": `{"level":"account"}`, "concurrency": "serial", "serial_key": "{level}/{account}",
+	})
+	tm := b.term()
+	runID := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, runID))
+	require.NoError(t, tm.fan(b, tm.order(b, byAccount, task.Order{})))
+	var keys []string
+	for _, m := range b.broker.log {
+		keys = append(keys, string(m.Key))
+	}
+	require.Equal(t, []string{"cube-account", "cube-account", "account/1", "account/2"}, keys)
+	for i, e := range b.broker.envelopes(t) {
+		require.Equal(t, keys[i], e.SerialName())
+		require.False(t, e.Outside)
+	}
+
+	run := b.run(runID)
+	now := b.clock.Now()
+	_, err := b.store.ApplyOutcomes(t.Context(), []ledger.Outcome{{
+		Key: task.Key{RunID: runID, AccountID: 1, Part: b.broker.envelopes(t)[0].Part}, Media: run.Media, Lane: "normal",
+		Delivery: 1, State: task.Deferred, DueAt: now, Outside: true, EndedAt: now,
+	}})
+	require.NoError(t, err)
+	require.NoError(t, tm.pumpDue(t.Context()))
+	require.Len(t, b.broker.log, 5)
+	require.Equal(t, "cube-account", string(b.broker.log[4].Key))
+	require.True(t, b.broker.envelopes(t)[4].Outside)
+}
+
 func TestFanOut_OfNothingEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

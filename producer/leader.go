@@ -22,6 +22,8 @@ const (
 	dueInterval    = 500 * time.Millisecond
 	upkeepInterval = 15 * time.Second
 	sweepInterval  = 15 * time.Second
+	// exclusionInterval is how long the serial key of a subtask that has ended without its consumer stays taken.
+	exclusionInterval = 5 * time.Second
 )
 
 // loop is one of the leader's loops.
@@ -42,6 +44,7 @@ type loops struct {
 	orders    *stopOrders    // stops: pauses and cancels are read and applied
 	cancels   *cancels       // cancel: open subtasks of cancelled work end
 	parked    *parkedRelease // parked: subtasks that wait for accounts
+	locks     repeated       // exclusion: what subtasks that no longer work kept from others is freed
 	redrives  *redrives      // redrive: dead subtasks are released when their redrive has ended
 	bindings  *bindings      // bindings: bindings of accounts to games are applied
 	edits     *sqlEdits      // edits: edits by SQL are written to audit_log
@@ -90,6 +93,7 @@ func newLoops(p *Producer, l lease.Lease) *loops {
 			passes: named("cancel"), store: s, lease: l, waiting: p.waiting, stops: stops, logger: log, ended: map[int64]int{},
 		},
 		parked:   &parkedRelease{passes: named("parked"), store: s, waiting: p.waiting, release: release, logger: log},
+		locks:    repeated{named("exclusion"), s.ReleaseEnded, exclusionInterval},
 		redrives: &redrives{passes: named("redrive"), store: s, lease: l, tasks: p.tasks, metrics: m},
 		bindings: &bindings{passes: named("bindings"), store: s, lease: l, interval: p.cfg.ReloadInterval, logger: log},
 		edits:    &sqlEdits{passes: named("edits"), store: s, interval: p.cfg.ReloadInterval},
@@ -115,11 +119,12 @@ func newLoops(p *Producer, l lease.Lease) *loops {
 // list returns the loops that run.
 func (l *loops) list() []loop {
 	list := []loop{
-		l.upkeep, l.bindings, l.edits, l.redrives, l.planning, l.fanOuts, l.due, l.sweeper, l.laneWatch, l.queued, l.orders,
-		l.cancels, l.parked,
+		l.upkeep, l.bindings, repeated{l.edits.passes, l.edits.note, upkeepInterval}, l.redrives, l.planning, l.fanOuts,
+		l.due, l.sweeper, l.laneWatch, l.queued, l.orders, l.cancels, l.locks,
+		repeated{l.parked.passes, l.parked.releaseParked, parkedInterval},
 	}
 	for _, n := range l.notices {
-		list = append(list, n)
+		list = append(list, repeated{n.passes, n.sender.SendAll, noticeInterval})
 	}
 	if l.figures != nil {
 		list = append(list, l.figures, l.holes)

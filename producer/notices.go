@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"context"
 	"time"
 
 	"adsync/producer/notice"
@@ -14,9 +13,4 @@ const noticeInterval = time.Second
 type notices struct {
 	passes passes
 	sender notice.Sender
-}
-
-// Run sends notices until ctx ends.
-func (n *notices) Run(ctx context.Context) error {
-	return n.passes.run(ctx, n.sender.SendAll, every(noticeInterval))
 }

@@ -48,9 +48,10 @@ func (o *outbox) write(ctx context.Context, messages []broker.Message) ([]broker
 
 // letter holds what the messages of a run have in common.
 type letter struct {
-	topic  string
-	params []byte
-	sealed task.Sealed
+	topic     string
+	params    []byte
+	serialKey string // as Envelope.SerialKey
+	sealed    task.Sealed
 }
 
 func (o *outbox) letter(run *ledger.Run) letter {
@@ -59,20 +60,26 @@ func (o *outbox) letter(run *ledger.Run) letter {
 		TaskID: run.TaskID, TaskName: run.TaskName, Media: run.Media, Lane: s.Lane, Handler: run.Handler,
 		PlannedAt: run.PlannedAt, Deadline: run.Deadline(), Timeout: s.Timeout, RetryMax: s.RetryMax, RetryBase: s.RetryBase,
 		Concurrency: s.Concurrency, ExclusiveMax: s.ExclusiveMax,
+		SerialKey: task.FillSerialKey(s.SerialKey, s.Params),
 		Confirmed: s.Order != nil && s.Order.Confirm, Spare: s.Order != nil && s.Order.Spare,
 	}
-	return letter{topic: o.broker.TopicName(run.Media, s.Lane), params: s.Params, sealed: envelope.Seal()}
+	return letter{topic: o.broker.TopicName(run.Media, s.Lane), params: s.Params, serialKey: envelope.SerialKey,
+		sealed: envelope.Seal()}
 }
 
 // message makes the message of one delivery of a subtask. The caller ends the span, which is rarely sampled.
 func (l letter) message(key task.Key, delivery, attempt int, span trace.Span) broker.Message {
 	m := broker.Message{
 		Topic: l.topic,
-		// All work of an account goes to one partition. Work without an account is spread by its part.
+		// All work of an account goes to one partition, and so does all work of a serial key. Other work without an account
+		// is spread by its part.
 		Key:   []byte(key.Part),
 		Value: l.params,
 	}
-	if key.AccountID != 0 {
+	switch {
+	case l.serialKey != "":
+		m.Key = []byte(task.SerialKeyOf(l.serialKey, key))
+	case key.AccountID != 0:
 		m.Key = strconv.AppendInt(nil, key.AccountID, 10)
 	}
 	headers := l.sealed.Headers(key, delivery, attempt)

@@ -27,11 +27,6 @@ type parkedStore interface {
 	StillParked(ctx context.Context, ids []int64) (map[int64]bool, error)
 }
 
-// Run releases subtasks until ctx ends.
-func (r *parkedRelease) Run(ctx context.Context) error {
-	return r.passes.run(ctx, r.releaseParked, every(parkedInterval))
-}
-
 // releaseParked makes subtasks due that wait for accounts which are no longer parked, or no longer bound; the
 // platform's answer ends the latter. If a consumer still considers an account parked, the subtask waits again, and a
 // later pass finds it.

@@ -54,6 +54,16 @@ func (t passes) run(ctx context.Context, pass func(context.Context) error, wait 
 	return nil
 }
 
+// repeated is a loop that repeats one pass.
+type repeated struct {
+	passes   passes
+	pass     func(ctx context.Context) error
+	interval time.Duration
+}
+
+// Run repeats the pass until ctx ends.
+func (r repeated) Run(ctx context.Context) error { return r.passes.run(ctx, r.pass, every(r.interval)) }
+
 // every waits for a fixed time.
 func every(interval time.Duration) func(context.Context) {
 	return func(ctx context.Context) { waitFor(ctx, interval, nil) }

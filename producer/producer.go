@@ -73,6 +73,7 @@ type Store interface {
 	releaseStore
 	queuedStore
 	parkedStore
+	ReleaseEnded(ctx context.Context) error // what subtasks that no longer work kept from others
 	redriveStore
 	bindingStore
 	sqlEditStore

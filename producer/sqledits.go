@@ -22,11 +22,6 @@ type sqlEditStore interface {
 	RecordSQLEdits(ctx context.Context, after int64) (next int64, err error)
 }
 
-// Run detects edits until ctx ends.
-func (e *sqlEdits) Run(ctx context.Context) error {
-	return e.passes.run(ctx, e.note, every(upkeepInterval))
-}
-
 // note writes edits by SQL to the audit log.
 func (e *sqlEdits) note(ctx context.Context) error {
 	if !e.lookedAt.IsZero() && clock.Since(e.lookedAt) < e.interval {

@@ -69,6 +69,7 @@ var places = map[string]Place{
 	"summary_rebound":     OneServer,
 	"pruned":              OneServer,
 	"report_tombstone":    OneServer, // a warehouse reads it by time; rows of summaries have no account
+	"serial_hold":         OneServer, // a key is of several accounts and runs
 	"copy_cursor":         OneServer, // and the tables of copies, which operators create
 	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
 	"partner_cursor":      OneServer,

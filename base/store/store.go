@@ -13,6 +13,7 @@ import (
 	"adsync/base/store/backup"
 	"adsync/base/store/copies"
 	"adsync/base/store/dead"
+	"adsync/base/store/exclusion"
 	"adsync/base/store/leader"
 	"adsync/base/store/ledger"
 	"adsync/base/store/overview"
@@ -40,6 +41,7 @@ type Store struct {
 	ledger.Outcomes
 	ledger.StopOrders
 	ledger.Witness
+	exclusion.SerialKeys
 	dead.DeadSubtasks
 	results.Results
 	results.MissingDays
@@ -96,6 +98,7 @@ func of(db *sqldb.Databases) *Store {
 		Outcomes:       ledger.Outcomes{Databases: db},
 		StopOrders:     ledger.StopOrders{Databases: db},
 		Witness:        ledger.Witness{Databases: db},
+		SerialKeys:     exclusion.SerialKeys{Databases: db},
 		DeadSubtasks:   dead.DeadSubtasks{Databases: db},
 		Results:        results.Of(db.Pulls()),
 		MissingDays:    results.MissingDays{Databases: db},

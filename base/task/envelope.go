@@ -15,6 +15,10 @@ const EnvelopeVersion = 2
 // TraceHeader is the W3C header of a traced message. The sender of the message adds it to those that Sealed returns.
 const TraceHeader = "traceparent"
 
+// OutsideHeader is the header of a delivery that looks after work outside, see Envelope.Outside. The sender adds it, as
+// it does TraceHeader.
+const OutsideHeader = "outside"
+
 // Envelope is the control part of a subtask's message: it travels in the headers. The value holds the handler's
 // params and is never decoded on the way.
 type Envelope struct {
@@ -35,10 +39,17 @@ type Envelope struct {
 	// them, is Parallel. ExclusiveMax is how long an Exclusive one may hold up others. Zero leaves it to the consumer.
 	Concurrency  Concurrency
 	ExclusiveMax time.Duration
-	Confirmed    bool   // by a person: what the platform answers is accepted
-	Spare        bool   // its calls use only what nothing else wants of the platforms' limits
-	Trace        string // W3C traceparent of this delivery, may be empty
+	// SerialKey is what FillSerialKey returned for a Serial subtask whose task has a template; see SerialName.
+	SerialKey string
+	// Outside means that the subtask's work continued elsewhere when it was deferred last: this delivery looks after it.
+	Outside   bool
+	Confirmed bool   // by a person: what the platform answers is accepted
+	Spare     bool   // its calls use only what nothing else wants of the platforms' limits
+	Trace     string // W3C traceparent of this delivery, may be empty
 }
+
+// SerialName returns the key whose subtasks run one at a time, over all tasks; "" if the subtask has none.
+func (e Envelope) SerialName() string { return SerialKeyOf(e.SerialKey, e.Key) }
 
 // VersionError means that a message's headers have a version that this program does not know.
 type VersionError struct{ Version string }
@@ -66,6 +77,7 @@ type runHeader struct {
 	RetryMax       int         `json:"retry_max,omitempty"`
 	RetryBaseMS    int64       `json:"retry_base_ms,omitempty"`
 	Concurrency    Concurrency `json:"concurrency,omitempty"`
+	SerialKey      string      `json:"serial_key,omitempty"`
 	ExclusiveMaxMS int64       `json:"exclusive_max_ms,omitempty"`
 	Confirmed      bool        `json:"confirmed,omitempty"`
 	Spare          bool        `json:"spare,omitempty"`
@@ -80,7 +92,8 @@ func (e Envelope) Seal() Sealed {
 		ID: e.TaskID, Name: e.TaskName, Media: e.Media, Lane: e.Lane, Handler: e.Handler,
 		PlannedAt: e.PlannedAt.UTC(), Deadline: e.Deadline.UTC(), TimeoutMS: e.Timeout.Milliseconds(), RetryMax: e.RetryMax,
 		RetryBaseMS: e.RetryBase.Milliseconds(),
-		Concurrency: e.Concurrency, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(), Confirmed: e.Confirmed, Spare: e.Spare,
+		Concurrency: e.Concurrency, SerialKey: e.SerialKey, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(),
+		Confirmed: e.Confirmed, Spare: e.Spare,
 	})
 	if err != nil {
 		panic(err) // A year beyond 9999.
@@ -166,6 +179,7 @@ func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
 	e.PlannedAt, e.Deadline, e.Timeout = t.PlannedAt, t.Deadline, time.Duration(t.TimeoutMS)*time.Millisecond
 	e.RetryMax, e.RetryBase = t.RetryMax, time.Duration(t.RetryBaseMS)*time.Millisecond
 	e.Concurrency, e.ExclusiveMax = t.Concurrency, time.Duration(t.ExclusiveMaxMS)*time.Millisecond
+	e.SerialKey, e.Outside = t.SerialKey, len(get(OutsideHeader)) > 0
 	e.Confirmed, e.Spare, e.Trace = t.Confirmed, t.Spare, p.text(TraceHeader)
 	return e, p.err
 }

@@ -17,6 +17,9 @@ func headers(e task.Envelope) func(string) []byte {
 		m[h.Name] = h.Value
 	}
 	m[task.TraceHeader] = []byte(e.Trace)
+	if e.Outside {
+		m[task.OutsideHeader] = []byte("1")
+	}
 	return func(name string) []byte { return m[name] }
 }
 
@@ -38,6 +41,8 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 			Concurrency: rapid.SampledFrom([]task.Concurrency{task.Parallel, task.Serial, task.Exclusive}).Draw(t,
 				"concurrency"),
 			ExclusiveMax: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "exclusive max")) * time.Millisecond,
+			SerialKey:    rapid.SampledFrom([]string{"", "sales", "{{x{account}"}).Draw(t, "serial key"),
+			Outside:      rapid.Bool().Draw(t, "outside"),
 		}
 		if rapid.Bool().Draw(t, "has a deadline") {
 			e.Deadline = moment("deadline")

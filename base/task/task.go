@@ -83,7 +83,10 @@ type Settings struct {
 	// Between two moments that are caught up; 0 means all at once.
 	CatchUpSpread time.Duration `json:"catch_up_spread,omitempty"`
 	Concurrency   Concurrency   `json:"concurrency"`
-	ExclusiveMax  time.Duration `json:"exclusive_max,omitempty"` // how long one exclusive subtask may hold up others
+	// SerialKey is the template of the key whose subtasks run one at a time, over all tasks; only with Serial. "" means
+	// the account, or the part of work without an account.
+	SerialKey    string        `json:"serial_key,omitempty"`
+	ExclusiveMax time.Duration `json:"exclusive_max,omitempty"` // how long one exclusive subtask may hold up others
 	// Subtasks a second; 0 means as fast as the stores accept them.
 	FanOutRate int      `json:"fan_out_rate"`
 	After      []string `json:"after,omitempty"`

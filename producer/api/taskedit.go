@@ -36,6 +36,7 @@ func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 		{r.CatchUp, &row.CatchUp},
 		{r.CatchUpOrder, &row.CatchUpOrder},
 		{r.Concurrency, &row.Concurrency},
+		{r.SerialKey, &row.SerialKey},
 		{r.Application, &row.Application},
 	} {
 		if f.from != nil {
@@ -112,7 +113,7 @@ func (a *taskRoutes) addTask(c *gin.Context, r *client.NewTaskRequest) (any, err
 		Lane: r.Lane, Scope: r.Scope, TimeoutSeconds: r.TimeoutSeconds, TTLSeconds: r.TTLSeconds,
 		RetryMax: r.RetryMax, RetryBaseSeconds: r.RetryBaseSeconds, Overlap: r.Overlap,
 		CatchUp: r.CatchUp, CatchUpWindowSeconds: r.CatchUpWindowSeconds, CatchUpOrder: r.CatchUpOrder,
-		CatchUpSpreadSeconds: r.CatchUpSpreadSeconds, Concurrency: r.Concurrency,
+		CatchUpSpreadSeconds: r.CatchUpSpreadSeconds, Concurrency: r.Concurrency, SerialKey: r.SerialKey,
 		ExclusiveMaxSeconds: r.ExclusiveMaxSeconds, FanOutRate: r.FanOutRate, After: r.After, Application: r.Application,
 	}, &row)
 	ctx := c.Request.Context()

@@ -117,6 +117,7 @@ func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.L
 		CatchUpOrder:  task.CatchUpOrder(row.CatchUpOrder),
 		CatchUpSpread: c.seconds("catch_up_spread_seconds", row.CatchUpSpread, 0, dayOfSeconds),
 		Concurrency:   task.Concurrency(row.Concurrency),
+		SerialKey:     row.SerialKey,
 		ExclusiveMax:  c.seconds("exclusive_max_seconds", row.ExclusiveMax, 1, 3600),
 		FanOutRate:    c.number("fan_out_rate", row.FanOutRate, 0, fanOutRateMax),
 		After:         c.after(row),
@@ -129,10 +130,27 @@ func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.L
 	c.word("catch_up_order", row.CatchUpOrder, string(task.OldestFirst), string(task.NewestFirst))
 	c.word("overlap", row.Overlap, string(task.OverlapSkip), string(task.OverlapQueue), string(task.OverlapReplace))
 	c.word("concurrency", row.Concurrency, string(task.Parallel), string(task.Serial), string(task.Exclusive))
+	c.serialKey(row)
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
 	return t, nil
+}
+
+func (c *checker) serialKey(row settings.TaskRow) {
+	switch {
+	case row.SerialKey == "":
+	case row.Concurrency != string(task.Serial):
+		c.refuse("serial_key", row.SerialKey, "nothing unless concurrency is "+string(task.Serial))
+	default:
+		p := params(row.Params)
+		if p != nil && !json.Valid(p) {
+			return // The params are refused already.
+		}
+		if err := task.CheckSerialKey(row.SerialKey, p); err != nil {
+			c.refuse("serial_key", row.SerialKey, "fields of the params, {account} and {part}: "+err.Error())
+		}
+	}
 }
 
 func params(text string) json.RawMessage {

@@ -58,6 +58,12 @@ func TestReadTask(t *testing.T) {
 	}, got.Task)
 	require.Equal(t, []string{"active", "inactive"}, got.Tiers())
 	require.Empty(t, task.Settings{Scope: "all"}.Tiers())
+
+	keyed := goodRow()
+	keyed.SerialKey = "{level}/{account}"
+	got, errs = readTask(keyed, handlers(), someLanes)
+	require.Empty(t, errs)
+	require.Equal(t, "{level}/{account}", got.SerialKey)
 }
 
 func TestReadTask_Refuses(t *testing.T) {
@@ -103,6 +109,10 @@ func TestReadTask_Refuses(t *testing.T) {
 			"oldest_first, newest_first"},
 		{"an application with a blank", func(r *settings.TaskRow) { r.Application = "my shop" }, "application",
 			"lower-case letters"},
+		{"a serial key of an unknown field", func(r *settings.TaskRow) { r.SerialKey = "{lvl}" }, "serial_key",
+			`the params have no field "lvl"`},
+		{"a serial key of a parallel task", func(r *settings.TaskRow) { r.SerialKey, r.Concurrency = "{level}", "parallel" },
+			"serial_key", "nothing unless concurrency is serial"},
 		{"an exclusive without end", func(r *settings.TaskRow) { r.ExclusiveMax = "0" }, "exclusive_max_seconds",
 			"1 to 3600"},
 		{"neither a cron nor predecessors", func(r *settings.TaskRow) { r.Cron = "" }, "cron", "five fields"},

@@ -35,6 +35,8 @@ type Due struct {
 	DueAt    time.Time  // when it is to be sent, or was sent
 	Delivery int
 	Attempt  int
+	// Outside means that its work continued elsewhere when it was deferred last, see task.IsOutside.
+	Outside bool
 }
 
 // DueSubtasks returns subtasks that are to be sent now, by key: those that wait until now or earlier, and those that
@@ -73,7 +75,7 @@ func dueByPlace(d *sqldb.DB) string { return d.Dialect().ForceIndex("subtask_due
 // readDue reads rows of subtask_due; tail follows the table's name.
 func readDue(ctx context.Context, s *sqldb.Databases, tail string, args ...any) ([]Due, error) {
 	rows, err := s.Data.Writer(ctx).Raw(
-		"SELECT run_id, account_id, part, state, due_at, delivery, attempt FROM subtask_due "+tail, args...).Rows()
+		"SELECT run_id, account_id, part, state, due_at, delivery, attempt, outside FROM subtask_due "+tail, args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read due subtasks: %w", err)
 	}
@@ -91,7 +93,8 @@ func scanDue(rows *sql.Rows) ([]Due, error) {
 	for rows.Next() {
 		var d Due
 		var at sqldb.Time
-		if err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.State, &at, &d.Delivery, &d.Attempt); err != nil {
+		if err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.State, &at, &d.Delivery, &d.Attempt,
+			&d.Outside); err != nil {
 			return nil, err
 		}
 		d.DueAt = at.Time
@@ -116,7 +119,8 @@ func (s Subtasks) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due,
 		from, args := sqldb.LookUpKeys(s.Data, dueTable.Name, SubtaskKey,
 			keyValues(s.Data, len(some), func(i int) task.Key { return some[i] }))
 		rows, err := s.Data.Writer(ctx).Raw(
-			"SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt FROM "+from, args...).Rows()
+			"SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt, t.outside FROM "+from,
+			args...).Rows()
 		if err != nil {
 			return nil, fmt.Errorf("look up %d due subtasks: %w", len(keys), err)
 		}

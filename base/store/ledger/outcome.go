@@ -36,6 +36,7 @@ type Outcome struct {
 	DueAt      time.Time
 	Reason     string // why it waits
 	WaitsFor   string // what else a Deferred one waits for, such as task.PauseRef; the end of that makes it due
+	Outside    bool   // the work of a Deferred one continues elsewhere meanwhile, see task.IsOutside
 	ErrorClass string
 	ErrorText  string // cut to ErrorTextMax characters
 	Node       string // who worked on it
@@ -308,7 +309,7 @@ var (
 	SubtaskKey = []string{"run_id", "account_id", "part"}
 	dueTable   = sqldb.Table{Name: "subtask_due", Key: SubtaskKey, Columns: []string{
 		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset",
-		"waits_for",
+		"waits_for", "outside",
 	}}
 	// DeadTable has the columns that an outcome writes for a dead subtask.
 	DeadTable = sqldb.Table{Name: "subtask_dead", Key: SubtaskKey, Columns: []string{
@@ -329,6 +330,7 @@ func changeDue(s *sqldb.Databases, tx *gorm.DB, done changed) error {
 		due = append(due, []any{
 			o.RunID, o.AccountID, o.Part,
 			string(o.State), o.Media, o.Lane, sqldb.At(o.DueAt), o.Delivery, o.Attempt, o.Reason, "", -1, -1, o.WaitsFor,
+			o.Outside,
 		})
 	}
 	if err := s.Data.Upsert(tx, dueTable, due); err != nil {

@@ -34,6 +34,7 @@ type TaskRow struct {
 	CatchUpOrder  string
 	CatchUpSpread string `gorm:"column:catch_up_spread_seconds"`
 	Concurrency   string
+	SerialKey     string
 	ExclusiveMax  string `gorm:"column:exclusive_max_seconds"`
 	FanOutRate    string
 	After         string `gorm:"column:after_tasks"`
@@ -49,8 +50,8 @@ func (TaskRow) TableName() string { return "cron_task" }
 var taskColumns = []string{
 	"name", "media", "handler", "cron", "timezone", "lane", "scope", "params", "timeout_seconds", "ttl_seconds",
 	"retry_max", "retry_base_seconds", "overlap", "catch_up", "catch_up_window_seconds",
-	"catch_up_order", "catch_up_spread_seconds", "concurrency", "exclusive_max_seconds", "fan_out_rate", "after_tasks",
-	"application", "enabled", "revision",
+	"catch_up_order", "catch_up_spread_seconds", "concurrency", "serial_key", "exclusive_max_seconds", "fan_out_rate",
+	"after_tasks", "application", "enabled", "revision",
 }
 
 // TaskRows returns all rows of cron_task by id, as the writer holds them.

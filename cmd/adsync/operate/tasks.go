@@ -74,6 +74,7 @@ var taskFields = []struct {
 	{"catch-up-order", "oldest_first or newest_first", "text"},
 	{"catch-up-spread-seconds", "the pause between two missed ticks that are run", "number"},
 	{"concurrency", "parallel, serial or exclusive", "text"},
+	{"serial-key", "the key of serial subtasks over all tasks, such as {cube}; empty for the account", "text"},
 	{"exclusive-max-seconds", "how long an exclusive subtask may block others", "number"},
 	{"fan-out-rate", "subtasks a second; 0 for no limit", "number"},
 	{"application", "who follows its outcomes in Kafka; empty for nobody", "text"},

@@ -90,6 +90,9 @@ func taskSettings(t table.Table, k *client.Task) {
 		catchUp += ", " + k.CatchUpOrder + ", " + unlessZero(k.CatchUpSpreadSeconds, "all at once")
 	}
 	concurrency := k.Concurrency
+	if k.SerialKey != "" {
+		concurrency += " by " + k.SerialKey
+	}
 	if k.Concurrency == string(task.Exclusive) {
 		concurrency += ", for " + table.Seconds(&k.ExclusiveMaxSeconds) + " at most"
 	}
