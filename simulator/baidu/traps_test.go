@@ -1,10 +1,13 @@
 package baidu_test
 
 import (
+	"encoding/json"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +53,43 @@ func TestTraps_AllStrike(t *testing.T) {
 			s.oauth("refreshToken", fields{"refreshToken": s.Credentials().Logins[0].RefreshToken})
 		})
 	})
+}
+
+// A trap that a query of several accounts meets changes the figures of one of them, and on the pages after the first no
+// other account's: what it changed is recorded.
+func TestTraps_OfAJointQueryAreOfOneAccount(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	s.Order("clock", fields{"now": time.Date(2026, 11, 15, 4, 10, 0, 0, time.UTC), "speed": 1, "frozen": false})
+	a, b := s.Account(0), s.Account(3)
+	hours := with(week, "startDate", "2026-11-15", "endDate", "2026-11-15", "timeUnit", "HOUR", "userIds",
+		[]int64{a.ID, b.ID}, "rowCount", 20)
+	read := func() map[any]int64 {
+		costs := map[any]int64{}
+		for start := 0; ; start += 20 {
+			d := reported(t, s.manage(getReport, with(hours, "startRow", start)))
+			for _, row := range d["rows"].([]any) {
+				x := row.(fields)
+				cost, err := x["cost"].(json.Number).Float64()
+				require.NoError(t, err)
+				costs[x["userId"]] += int64(math.Round(cost * 100))
+			}
+			if int64(start+20) >= simtest.Number(t, d, "totalRowCount") {
+				require.Positive(t, start, "there are several pages")
+				return costs
+			}
+		}
+	}
+	s.Order("traps", fields{"name": "hour_late", "on": true})
+	late, whole := read(), read()
+	require.Len(t, whole, 2)
+	changed := 0
+	for user, cost := range whole {
+		if late[user] != cost {
+			changed++
+		}
+	}
+	require.Equal(t, 1, changed, "%v, and then %v", late, whole)
 }
 
 func TestFaults_AReportLosesARow(t *testing.T) {

@@ -26,8 +26,9 @@ type Traps struct {
 
 // strike is the trap that a query has met today.
 type strike struct {
-	id    trap.ID
-	holds bool // whether it applies to the pages after the first too
+	id      trap.ID
+	holds   bool  // whether it applies to the pages after the first too
+	account int64 // the account whose figures it changes; a query may be of several
 }
 
 // NewTraps returns the traps of a world; the switches determine which are on.

@@ -122,17 +122,22 @@ type Misled struct {
 // misledMax bounds the recorded ones.
 const misledMax = 10_000
 
-// misleads is Holds for a trap of an account's figures, and records the query.
+// misleads is Holds for a trap of an account's figures, and records the query. Of a query of several accounts it changes
+// the figures of one, on all pages.
 func (t *Traps) misleads(c *platform.Call, id trap.ID, a *world.Account, s world.Scope) bool {
 	if !t.Holds(c, id) {
 		return false
 	}
-	if !c.IsFirstPage() {
-		return true
-	}
 	kind := map[bool]string{false: "report_daily", true: "report_hourly"}[s.Hourly]
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	q := c.QueryKey()
+	struck := t.struck[q]
+	if !c.IsFirstPage() {
+		return struck.account == a.ID
+	}
+	struck.account = a.ID
+	t.struck[q] = struck
 	t.misled = append(t.misled, Misled{
 		Trap: trap.Catalogue[id].Name, Media: c.Spec.Name, Account: strconv.FormatInt(a.ID, 10), Kind: kind,
 		Level: s.Level.String(),
