@@ -138,7 +138,7 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	p.metrics.leader.Set(1)
 	defer p.metrics.leader.Set(0)
 	defer p.metrics.forget() // Another one tells them from now on.
-	defer p.troubles.clear()
+	defer p.troubles.Clear()
 	if !loops.orders.awaitStops(ctx) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/lease"
+	"adsync/producer/trouble"
 )
 
 // passPause is how long a loop rests after a failed pass, in addition to its interval, so that failing work is not
@@ -20,7 +21,7 @@ const passPause = 500 * time.Millisecond
 type passes struct {
 	name     string // in the metrics, the log and readiness
 	failed   *prometheus.CounterVec
-	troubles *troubles
+	troubles *trouble.Loops
 	logger   *slog.Logger
 }
 
@@ -37,7 +38,7 @@ func (t passes) run(ctx context.Context, pass func(context.Context) error, wait 
 			return nil //nolint:nilerr // The end of the lead is not a failure.
 		case err != nil:
 			t.failed.WithLabelValues(t.name).Inc()
-			t.troubles.set(t.name, err)
+			t.troubles.Set(t.name, err)
 			// Once a minute, whatever the text: that of a broken connection differs each time.
 			if logged.IsZero() || clock.Since(logged) >= time.Minute {
 				t.logger.Error("a loop of the leader fails; retrying", "loop", t.name, "err", err)
@@ -45,7 +46,7 @@ func (t passes) run(ctx context.Context, pass func(context.Context) error, wait 
 			}
 			waitFor(ctx, passPause, nil)
 		case !logged.IsZero():
-			t.troubles.set(t.name, nil)
+			t.troubles.Set(t.name, nil)
 			t.logger.Info("a loop of the leader works again", "loop", t.name)
 			logged = time.Time{}
 		}

@@ -27,6 +27,7 @@ import (
 	"adsync/media"
 	"adsync/producer/notice"
 	"adsync/producer/tasklist"
+	"adsync/producer/trouble"
 )
 
 // Broker stores messages.
@@ -116,7 +117,7 @@ type Producer struct {
 	metrics  *metrics
 	tasks    *tasklist.Set
 	elector  *lease.Elector
-	troubles troubles
+	troubles trouble.Loops
 	wake     chan struct{} // wakes the leader's planning
 
 	stopOnce sync.Once
@@ -201,7 +202,7 @@ func (p *Producer) Ready(context.Context) error {
 	if age := p.tasks.Age(); age > 3*p.cfg.ReloadInterval {
 		return fmt.Errorf("the tasks were last loaded %s ago", age.Round(time.Second))
 	}
-	return p.troubles.problem()
+	return p.troubles.Problem()
 }
 
 // keepLoaded reloads the tasks at each interval, and when another producer has changed them or has ordered a reload.

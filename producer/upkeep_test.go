@@ -3,8 +3,6 @@ package producer
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -137,9 +135,7 @@ func TestLead_RunsEachOfItsLoops(t *testing.T) {
 	want := []string{"cancel", "due", "fan_out", "parked", "plan", "queued", "stops", "sweep", "upkeep"}
 	var failing []string
 	require.Eventually(t, func() bool {
-		b.troubles.mu.Lock()
-		failing = slices.Sorted(maps.Keys(b.troubles.byLoop))
-		b.troubles.mu.Unlock()
+		failing = b.troubles.Failing()
 		b.broker.mu.Lock()
 		defer b.broker.mu.Unlock()
 		return len(failing) == len(want) && b.broker.looks > 0 // A table that cannot be read does not fail the brake.

@@ -2,7 +2,6 @@ package producer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -14,27 +13,6 @@ import (
 	"adsync/base/store/settings"
 	"adsync/producer/tasklist"
 )
-
-func TestTroubles_TellsWhatLasts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		tr := &troubles{}
-		require.NoError(t, tr.problem())
-		tr.set("plan", errors.New("deadlock"))
-		require.NoError(t, tr.problem(), "what the next turn fixes is no news")
-		time.Sleep(troubleAfter)
-		tr.set("plan", errors.New("connection refused"))
-		tr.set("due", errors.New("connection refused"))
-		require.EqualError(t, tr.problem(), `the leader's loop "plan" has failed for 5s: connection refused`)
-		time.Sleep(troubleAfter)
-		require.ErrorContains(t, tr.problem(), `the leader's loop "due" has failed for 5s`)
-		require.ErrorContains(t, tr.problem(), `the leader's loop "plan" has failed for 10s`)
-		tr.set("plan", nil)
-		require.EqualError(t, tr.problem(), `the leader's loop "due" has failed for 5s: connection refused`)
-		tr.clear()
-		require.NoError(t, tr.problem())
-	})
-}
 
 // noTasks is a store without tasks.
 type noTasks struct{ tasklist.Store }
