@@ -41,7 +41,7 @@ TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped \
 # others run at the same time.
 SERVICE_PACKAGES := adsync/test/e2e adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
 	adsync/media/pull/... adsync/upkeep/... adsync/media/token/... adsync/media/field/... \
-	adsync/media/.../simulated adsync/publish/place adsync/jobs \
+	adsync/media/.../simulated adsync/publish/place adsync/jobs/... \
 	adsync/test/...
 
 .PHONY: help

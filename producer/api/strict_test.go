@@ -34,6 +34,8 @@ var bodies = map[string]string{
 	"putDestination":        `{"kind": "dir", "address": "/srv/reports"}`,
 	"putTableCopy":          `{"source": "erp", "key_columns": ["id"]}`,
 	"putSubscription":       `{"path": "spend/{day}{ext}", "enabled": false}`,
+	"requestGrants":         `{"media": "tulip", "endpoint": "report/daily/get", "account": "9001", "n": 1}`,
+	"reportRefusal":         `{"media": "tulip", "endpoint": "report/daily/get", "account": "9001"}`,
 	"orderPublications":     `{"from": "2026-11-20", "to": "2026-11-20", "dry_run": true}`,
 }
 
