@@ -143,8 +143,8 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 	}()
 	failpoint.Hit("consumer.handling")
 	result, err = s.handler.Run(ctx, media.Work{
-		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params,
-		Confirmed: s.Confirmed,
+		Key: s.Key, TaskID: s.TaskID, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt,
+		PlannedAt: s.PlannedAt, Deadline: s.Deadline, Trace: s.Trace, Params: s.params, Confirmed: s.Confirmed,
 	})
 	failpoint.Hit("consumer.handled")
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

@@ -38,6 +38,8 @@ import (
 	"adsync/base/timer"
 	"adsync/base/trace"
 	"adsync/consumer"
+	"adsync/jobs"
+	"adsync/jobs/external"
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/media/client"
@@ -154,6 +156,8 @@ type Deps struct {
 	Sources copies.Sources
 	// Files makes report files; nil for a process that makes none.
 	Files *Files
+	// Jobs are the databases of the job queue, by which other programs work subtasks; nil without any.
+	Jobs jobs.Stores
 	// Retention defines which rows of the tables are pruned.
 	Retention upkeep.Retention
 	// Tracer traces subtasks; nil if nothing is traced.
@@ -203,6 +207,8 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry {
 	var all []media.Handler
 	found := accounts{e.accounts}
+	door := external.New(external.Deps{Stores: e.deps.Jobs, Accounts: found, Clock: e.deps.Waiting, Logger: e.deps.Logger})
+	all = append(all, door.Handler(upkeep.Name, media.Once))
 	for _, p := range e.platforms {
 		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], e.deps.HTTP)
 		keeper := token.New(token.Options{
@@ -223,6 +229,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 				Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning, Logger: e.deps.Logger,
 			})
 		}
+		all = append(all, door.Handler(p.Name(), media.Accounts))
 		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store,
 			Logger: e.deps.Logger, Registerer: e.deps.Registerer}))
 		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store,
@@ -322,7 +329,8 @@ func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
 	}
 	return producer.New(cfg, producer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Planning, Waiting: e.deps.Waiting,
-		Timer: e.timer, Watcher: figures, Tracer: e.deps.Tracer, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+		Timer: e.timer, Watcher: figures, Jobs: external.NewFollower(e.deps.Jobs, e.deps.Store, e.deps.Logger),
+		Tracer: e.deps.Tracer, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 	})
 }
 

@@ -121,6 +121,33 @@ func (a *api) touch(c *gin.Context) {
 	a.outcome(c, "extend a claim", o, err)
 }
 
+// stateMax bounds what a worker keeps with a job that it releases, in bytes.
+const stateMax = 64 << 10
+
+// release ends a claim at no try: the job is delivered again after a delay, with the body of the request as its state.
+func (a *api) release(c *gin.Context) {
+	k, claim, err := claimOf(c)
+	var how jobstore.Again
+	if err == nil {
+		how.Delay, err = seconds(c, "delay", 0)
+	}
+	if err == nil {
+		how.State, err = readBody(c, stateMax, "body too large")
+	}
+	if len(how.State) == 0 {
+		how.State = nil
+	}
+	var r jobstore.Released
+	if now := a.queues.clock.Now(); err == nil {
+		r, err = a.queues.store.Release(c.Request.Context(), k, claim, how, now)
+		a.queues.desks.freed([]jobstore.Key{k})
+	}
+	if err == nil && r.Outcome == jobstore.Done {
+		a.queues.announce([]jobstore.Job{r.Job})
+	}
+	a.outcome(c, "release a claim", r.Outcome, err)
+}
+
 // pause stops the claims of a queue, or lets them continue. Claims that are under way stay as they are.
 func (a *api) pause(paused bool) gin.HandlerFunc {
 	return func(c *gin.Context) {

@@ -34,11 +34,13 @@ type jobAnswer struct {
 	RemainTries int             `json:"remain_tries"`
 	Attributes  json.RawMessage `json:"attributes"`
 	Claim       int64           `json:"claim,omitempty"` // if it was asked for
+	State       []byte          `json:"state,omitempty"` // base64; that of the last release
 }
 
 func answerOf(namespace, queue string, j jobstore.Job, now time.Time) jobAnswer {
 	a := jobAnswer{Namespace: namespace, Queue: queue, JobID: j.ID.String(), Data: j.Body,
-		ElapsedMS: max(0, now.Sub(j.ID.Published()).Milliseconds()), RemainTries: j.Tries, Attributes: j.Attributes}
+		ElapsedMS: max(0, now.Sub(j.ID.Published()).Milliseconds()), RemainTries: j.Tries, Attributes: j.Attributes,
+		State: j.State}
 	if !j.ExpiresAt.IsZero() {
 		a.TTL = max(0, int64((j.ExpiresAt.Sub(now)+time.Second-1)/time.Second))
 		if a.TTL == 0 {
@@ -133,12 +135,34 @@ func (a *api) claim(c *gin.Context) (jobs []jobstore.Job, names map[jobstore.Que
 
 func (a *api) ack(c *gin.Context) {
 	if id, known := jobstore.ParseID(c.Param("job_id")); known {
+		written, err := writtenOf(c)
+		if err != nil {
+			a.answerError(c, "acknowledge a job", err)
+			return
+		}
+		if written > 0 && id.Watched() {
+			a.ackRows(c, jobstore.Key{Queue: queueOf(c).ID(), ID: id}, written)
+			return
+		}
 		if err := a.queues.acks.do(c.Request.Context(), jobstore.Key{Queue: queueOf(c).ID(), ID: id}); err != nil {
 			a.failed(c, "acknowledge a job", err)
 			return
 		}
 		a.queues.counts.lmstfy.endedIn(queueOf(c), []jobstore.ID{id}, a.queues.clock.Now())
 	}
+	c.Status(http.StatusNoContent)
+}
+
+// ackRows acknowledges the job of a subtask, whose worker has written some rows.
+func (a *api) ackRows(c *gin.Context, k jobstore.Key, written int64) {
+	now := a.queues.clock.Now()
+	if err := a.queues.store.AckRows(c.Request.Context(), []jobstore.Key{k}, written, now); err != nil {
+		a.failed(c, "acknowledge a job", err)
+		return
+	}
+	a.queues.counts.acknowledged.Inc()
+	a.queues.desks.freed([]jobstore.Key{k})
+	a.queues.counts.lmstfy.endedIn(queueOf(c), []jobstore.ID{k.ID}, now)
 	c.Status(http.StatusNoContent)
 }
 

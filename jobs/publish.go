@@ -109,8 +109,17 @@ func orderOf(c *gin.Context) (o order, err error) {
 	if o.wait, err = seconds(c, "wait", 0); err != nil {
 		return o, err
 	}
+	if o.written, err = writtenOf(c); err != nil {
+		return o, err
+	}
 	o.attributes, err = attributesOf(c.Request.Header)
 	return o, err
+}
+
+// writtenOf reads how many rows the worker of a subtask has written.
+func writtenOf(c *gin.Context) (int64, error) {
+	n, err := number(c, "rows", 31, 0)
+	return int64(n), err //nolint:gosec // 31 bits.
 }
 
 const (

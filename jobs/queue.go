@@ -87,6 +87,8 @@ type order struct {
 	key    string // with which it is published once in keyFor; "" for any number of times
 	keyFor time.Duration
 	wait   time.Duration // for a result
+
+	written int64 // rows, by the worker of the job that is republished
 }
 
 // job makes a job that is published now.
@@ -142,7 +144,7 @@ func (q *queues) republish(ctx context.Context, queue jobstore.Queue, old jobsto
 	}
 	now := q.clock.Now()
 	j := o.job(queue, body, now)
-	if err := q.store.Republish(ctx, old, j, now); err != nil {
+	if err := q.store.Republish(ctx, old, o.written, j, now); err != nil {
 		return jobstore.ID{}, err
 	}
 	q.published(queue, j, o)

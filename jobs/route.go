@@ -61,6 +61,7 @@ func (a *api) handler() http.Handler {
 	one.POST("/resume", admin, a.pause(false))
 	one.POST("/job/:job_id/nack", consume, a.nack)
 	one.POST("/job/:job_id/touch", consume, a.touch)
+	one.POST("/job/:job_id/release", consume, a.release)
 	one.GET("/deadletter/jobs", admin, a.listDead)
 	one.GET("/settings", a.admitted(), a.settings)
 	one.PUT("/settings", admin, a.setSettings)

@@ -58,10 +58,13 @@ type Plan struct {
 // Work is one subtask to execute.
 type Work struct {
 	task.Key
+	TaskID    int64
 	TaskName  string
 	Delivery  int // rises with every send of the subtask
 	Attempt   int // failures so far
 	PlannedAt time.Time
+	Deadline  time.Time // end of its time to live, by the clock of retries; zero means none
+	Trace     string    // W3C traceparent of this delivery, or ""
 	Params    json.RawMessage
 	// Confirmed means that a person has checked the platform's answer: it is believed, however much it removes.
 	Confirmed bool

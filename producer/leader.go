@@ -12,6 +12,7 @@ import (
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/producer/brake"
+	"adsync/producer/jobends"
 	"adsync/producer/notice"
 )
 
@@ -148,6 +149,12 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, loop := range loops.list() {
 		group.Go(func() error { return loop.Run(ctx) })
+	}
+	if p.jobs != nil {
+		jobs := &jobends.Work{Follower: p.jobs, Store: p.store, Stops: loops.orders.stops.list, Waiting: p.waiting,
+			Early: func(ctx context.Context, due []ledger.Due) { addToTimer(ctx, p.timer, due) }}
+		passes := passes{name: "jobs", failed: p.metrics.loopErrors, troubles: &p.troubles, logger: p.logger}
+		group.Go(func() error { return passes.run(ctx, jobs.Pass, every(jobends.Interval)) })
 	}
 	return group.Wait()
 }

@@ -25,6 +25,7 @@ import (
 	"adsync/base/timer"
 	"adsync/base/trace"
 	"adsync/media"
+	"adsync/producer/jobends"
 	"adsync/producer/notice"
 	"adsync/producer/tasklist"
 	"adsync/producer/trouble"
@@ -75,6 +76,7 @@ type Store interface {
 	queuedStore
 	parkedStore
 	ReleaseEnded(ctx context.Context) error // what subtasks that no longer work kept from others
+	jobends.Store
 	redriveStore
 	bindingStore
 	sqlEditStore
@@ -95,9 +97,10 @@ type Deps struct {
 	// Waiting is the clock of retries and of the times that runs record; nil means Clock. In a deployment both are the
 	// database's.
 	Waiting    clock.Clock
-	Timer      Timer         // nil = none
-	Watcher    Watcher       // of the leader; nil = none
-	Tracer     *trace.Tracer // nil = no tracing
+	Timer      Timer            // nil = none
+	Watcher    Watcher          // of the leader; nil = none
+	Jobs       jobends.Follower // nil = other programs work no task
+	Tracer     *trace.Tracer    // nil = no tracing
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -110,8 +113,9 @@ type Producer struct {
 	broker   Broker
 	clock    clock.Clock
 	waiting  clock.Clock
-	timer    Timer   // may be nil
-	watcher  Watcher // may be nil
+	timer    Timer            // may be nil
+	watcher  Watcher          // may be nil
+	jobs     jobends.Follower // may be nil
 	tracer   *trace.Tracer
 	logger   *slog.Logger
 	metrics  *metrics
@@ -138,7 +142,7 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 	}
 	p := &Producer{
 		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer,
-		watcher: deps.Watcher, tracer: deps.Tracer, logger: deps.Logger,
+		watcher: deps.Watcher, jobs: deps.Jobs, tracer: deps.Tracer, logger: deps.Logger,
 		metrics: m,
 		tasks:   tasklist.NewSet(deps.Store, deps.Registry, deps.Logger, m.tasks, m.badTasks),
 		wake:    make(chan struct{}, 1),

@@ -202,15 +202,18 @@ func (s *stack) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	queue, err := s.openJobs(ctx)
+	if err != nil {
+		return err
+	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
 		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner,
-		Files: files, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+		Files: files, Jobs: queue, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger,
+		Registerer: registry,
 	}, s.RateLimit, media)
 	if !s.ends() {
-		if err := s.openJobs(ctx, registry); err != nil {
-			return err
-		}
+		s.serveJobs(queue, registry)
 	}
 	return s.addServices(database, s.parts)
 }

@@ -90,6 +90,9 @@ func AccountOfRef(ref string) (id int64, ok bool) {
 	return id, ok && err == nil
 }
 
+// JobRef returns the name of a job of the job queue in subtask_due, as what a subtask waits for.
+func JobRef(id string) string { return "job:" + id }
+
 // Text describes what was ordered, by whom and why.
 func (s *Stop) Text() string {
 	text := "cancelled"

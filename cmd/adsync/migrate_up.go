@@ -71,7 +71,7 @@ func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics 
 // migrateJobs brings the tables of the job queue to this program's version. A data database behind a sharding proxy has
 // no place for them.
 func migrateJobs(ctx context.Context, cfg settings.Config, logger *slog.Logger) error {
-	if cfg.Jobs.Store.Writer.Reveal() == "" && cfg.Store.Data.ShardBy != "" {
+	if !hasJobs(cfg) {
 		return nil
 	}
 	s, err := cfg.Jobs.Open(ctx, cfg.Store.Data, logger)

@@ -101,6 +101,7 @@ type instance struct {
 	clock    *clock.Database
 	parts    *engine.Engine
 	files    *engine.Files // nil for a producer
+	jobs     jobs.Stores   // nil without a database of jobs
 	logger   *slog.Logger
 }
 
@@ -168,12 +169,17 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 			return nil, err
 		}
 	}
+	if hasJobs(cfg) {
+		if p.jobs, err = cfg.Jobs.Open(ctx, cfg.Store.Data, logger); err != nil {
+			return nil, fmt.Errorf("set up the job queue: %w", err)
+		}
+	}
 	p.clock = clock.NewDatabase(p.Store.Data.Now, logger)
 	p.Keys = redis.NewKeys(cfg.Redis.KeyPrefix)
 	p.parts = engine.New(engine.Deps{
 		Store: p.Store, Broker: p.Broker, Redis: p.Redis, Keys: p.Keys, Box: p.box,
 		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Sources: p.Sources, Files: p.files,
-		Retention: cfg.Retention, Tracer: p.tracer,
+		Jobs: p.jobs, Retention: cfg.Retention, Tracer: p.tracer,
 		Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 	return p, nil
@@ -198,6 +204,7 @@ func (p *instance) addShared(m *service.Manager, cfg settings.Config, chosen rol
 	}
 	m.Add("partner", service.Func{StopFunc: closing(p.logger, "partner", p.Partner.Close)})
 	m.Add("sources", service.Func{StopFunc: closing(p.logger, "sources", p.Sources.Close)})
+	m.Add("jobs of subtasks", service.Func{StopFunc: closing(p.logger, "jobs of subtasks", p.jobs.Close)})
 	m.AddPatient("schema", awaited(p.logger, "the databases", p.Store.CheckSchema))
 	m.AddPatient("clock", service.Func{
 		StartFunc: awaiting(p.logger, "the database's time", p.clock.Start),
@@ -247,6 +254,11 @@ func (p *instance) addProducer(m *service.Manager, cfg settings.Config) error {
 	p.server.Check("producer", plan.Ready)
 	m.Add("producer", plan)
 	return nil
+}
+
+// hasJobs reports whether there is a database of jobs: a data database behind a sharding proxy cannot have them.
+func hasJobs(cfg settings.Config) bool {
+	return cfg.Jobs.Store.Writer.Reveal() != "" || cfg.Store.Data.ShardBy == ""
 }
 
 // serveJobs runs the role jobs until ctx ends. It needs no Kafka, and uses Redis if it is there.

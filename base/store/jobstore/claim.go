@@ -129,7 +129,7 @@ func (s *Store) Claim(ctx context.Context, f Shelf, limit int, since, now, until
 		if err := s.claim(tx, f, ready, &c, now, until); err != nil || !settings.limited() {
 			return err
 		}
-		return s.spend(tx, f.Queue, settings, a, c.Jobs, until)
+		return s.spend(tx, f.Queue, settings, a, c.Jobs)
 	})
 	if isMissing(err) {
 		return Claimed{}, nil
@@ -150,11 +150,17 @@ func (s *Store) claim(tx *gorm.DB, f Shelf, ready []Job, c *Claimed, now, until 
 			continue
 		}
 		j.Tries, j.Claims, j.ReadyAt, j.table = j.Tries-1, j.Claims+1, until, f.Table
+		if j.TTR > 0 {
+			j.ReadyAt = now.Add(j.TTR)
+		}
 		c.Jobs = append(c.Jobs, j)
-		again := s.againAfter(j, until)
+		again := s.againAfter(j, j.ReadyAt)
 		byTime[again] = append(byTime[again], j.ID[:])
 	}
 	if err := s.deleteFrom(tx, expired, f.Table); err != nil {
+		return err
+	}
+	if err := s.endWatched(tx, expired, ending{end: Expired, at: now}); err != nil {
 		return err
 	}
 	for _, again := range slices.SortedFunc(maps.Keys(byTime), time.Time.Compare) {
@@ -176,7 +182,7 @@ func (s *Store) againAfter(j Job, until time.Time) time.Time {
 	if j.Tries == 0 {
 		return until
 	}
-	return until.Add(s.backoffOf(j).After(j.Claims))
+	return until.Add(s.backoffOf(j).After(j.failedClaims()))
 }
 
 // backoffOf returns the backoff of a job: its own, or its queue's.
@@ -218,6 +224,12 @@ func updateSQL(d sqldb.Dialect, table, set string, n int) string {
 // left. A job that was claimed again or has ended stays as it is.
 func (s *Store) Return(ctx context.Context, jobs []Job, now time.Time) error {
 	for _, j := range jobs {
+		if j.ID.Watched() {
+			if _, err := s.Release(ctx, j.Key(), j.Claims, Again{}, now); err != nil {
+				return fmt.Errorf("return a claimed job: %w", err)
+			}
+			continue
+		}
 		for _, table := range places(j.Queue, j.ID, now) {
 			changed, err := s.db.ExecMany(s.db.Writer(ctx), "UPDATE "+table+" SET band = ?, tries = tries + 1, ready_at = ? "+
 				"WHERE queue_id = ? AND id = ? AND claims = ?",
@@ -237,6 +249,9 @@ func (s *Store) Return(ctx context.Context, jobs []Job, now time.Time) error {
 	return nil
 }
 
+// lapsed is the error of a job whose last claim was not acknowledged in time.
+const lapsed = "its time to run ended without an acknowledgement"
+
 // buriedAtOnce is how many jobs one transaction moves to the dead letters.
 const buriedAtOnce = 200
 
@@ -250,8 +265,10 @@ func (s *Store) Bury(ctx context.Context, f Shelf, now time.Time) (gone int, err
 			return err
 		}
 		keys := keysOf(jobs)
-		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return j.Expired(now) })
-		if err := s.insertDead(tx, jobs, now, "its time to run ended without an acknowledgement"); err != nil {
+		if jobs, err = s.endLapsed(tx, jobs, now); err != nil {
+			return err
+		}
+		if err := s.insertDead(tx, jobs, now, lapsed); err != nil {
 			return err
 		}
 		return s.deleteFrom(tx, keys, f.Table)

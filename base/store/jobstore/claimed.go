@@ -45,23 +45,27 @@ func (s *Store) again(tx *gorm.DB, j Job, at time.Time) error {
 // dead letter if that was its last try.
 func (s *Store) Nack(ctx context.Context, k Key, claim int64, delay time.Duration, reason string,
 	now time.Time) (Outcome, error) {
-	died := false
+	died, watched := false, false
 	o, err := s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
 		if err := s.leave(tx, []Key{k}); err != nil {
 			return err
 		}
 		if died = j.Tries == 0; !died {
 			if delay == ByBackoff {
-				delay = s.backoffOf(j).After(j.Claims)
+				delay = s.backoffOf(j).After(j.failedClaims())
 			}
 			return s.again(tx, j, now.Add(delay))
+		}
+		if died, err := s.endWatchedOne(tx, j, ending{end: Failed, error: reason, at: now}); err != nil || died {
+			watched = died
+			return err
 		}
 		if err := s.insertDead(tx, []Job{j}, now, reason); err != nil {
 			return err
 		}
 		return s.deleteFrom(tx, []Key{k}, j.table)
 	})
-	if o == Done && died {
+	if o == Done && died && !watched {
 		o = Died
 	}
 	return o, err
@@ -96,3 +100,46 @@ func (s *Store) onClaim(ctx context.Context, k Key, claim int64, now time.Time,
 	}
 	return o, nil
 }
+
+// Again is how a released job is ready again.
+type Again struct {
+	Delay time.Duration
+	State []byte // kept with the job until its next delivery; nil keeps what it has
+}
+
+// Released is what became of a request to release a claim, and the job as it is after that.
+type Released struct {
+	Job     Job
+	Outcome Outcome
+}
+
+// Release ends a claim at no try: the job is ready again after a delay, or held if its subtask is. The number of the
+// claim is stale from then on.
+func (s *Store) Release(ctx context.Context, k Key, claim int64, how Again, now time.Time) (r Released, err error) {
+	r.Outcome, err = s.onClaim(ctx, k, claim, now, func(tx *gorm.DB, j Job) error {
+		if err := s.leave(tx, []Key{k}); err != nil {
+			return err
+		}
+		j.Tries, j.Claims, j.Released, j.ReadyAt = j.Tries+1, j.Claims+1, j.Released+1, now.Add(how.Delay)
+		if how.State != nil {
+			j.State = how.State
+		}
+		watched, err := s.watchedOf(tx, []Key{k})
+		if err != nil {
+			return err
+		}
+		if len(watched) > 0 && watched[0].Held {
+			j.ReadyAt = heldUntil
+		}
+		r.Job = j
+		_, err = s.db.ExecMany(tx, "UPDATE "+j.table+" SET band = ?, tries = ?, claims = ?, released = ?, ready_at = ?, "+
+			"state = ? WHERE queue_id = ? AND id = ?", []any{j.band(), j.Tries, j.Claims, j.Released, sqldb.At(j.ReadyAt),
+			j.State, int64(j.Queue), j.ID[:]}, false)
+		return err
+	})
+	return r, err
+}
+
+// failedClaims returns how many claims ended, or may end, without success. A release counts its own claim and took one
+// number more.
+func (j Job) failedClaims() int64 { return j.Claims - 2*j.Released }

@@ -41,6 +41,10 @@ type ID ulid.ULID
 // keptMark is the bit of an id's seventh byte that marks a job which was published into job_kept.
 const keptMark = 0x80
 
+// watchedMark is the bit of an id's seventh byte that marks, together with keptMark, a job whose end is noted. Ids of
+// programs without watched jobs may have it too: they have no row in job_watched.
+const watchedMark = 0x40
+
 // newest is the last id of this process. Ids of one millisecond count up from it, so that jobs which are published
 // together are delivered in their order.
 var newest struct {
@@ -59,7 +63,7 @@ func NewID(now time.Time, kept bool) ID {
 	} else {
 		_, _ = rand.Read(newest.id[6:]) // It never fails.
 		_ = newest.id.SetTime(ms)
-		newest.id[6] &^= keptMark
+		newest.id[6] &^= keptMark | watchedMark
 		newest.id[8] >>= 1 // So it counts up far enough.
 	}
 	id := newest.id
@@ -83,6 +87,9 @@ func (id ID) Published() time.Time { return ulid.ULID(id).Timestamp().UTC() }
 
 func (id ID) kept() bool { return id[6]&keptMark != 0 }
 
+// Watched reports whether the end of the job is noted, if it is the id of a watched job.
+func (id ID) Watched() bool { return id[6]&(keptMark|watchedMark) == keptMark|watchedMark }
+
 func (id *ID) scan(raw []byte) error {
 	if len(raw) != len(id) {
 		return fmt.Errorf("a job's id has %d bytes: want %d", len(raw), len(id))
@@ -101,8 +108,11 @@ type Job struct {
 	Tries      int       // how often it may still be claimed
 	Claims     int64     // how often it was claimed; the number of the present claim
 	Body       []byte
-	Attributes []byte // JSON, or nil
-	Backoff    string // a Backoff, or "" for the queue's
+	Attributes []byte        // JSON, or nil
+	Backoff    string        // a Backoff, or "" for the queue's
+	TTR        time.Duration // how long each claim lasts; 0 for as long as the consumer wants
+	State      []byte        // kept by the worker that released it, or nil
+	Released   int64         // how often its claims were released; each took a number of a claim
 
 	table string // where it was found; "" for one that is not written yet
 }

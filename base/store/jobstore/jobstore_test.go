@@ -285,9 +285,9 @@ func TestRepublish_ReplacesAJob(t *testing.T) {
 	b := setup(t)
 	old, with := job(noon, "old"), job(noon, "new")
 	b.publish(old)
-	require.NoError(t, b.Republish(t.Context(), jobstore.Key{Queue: orders, ID: old.ID}, with, noon))
+	require.NoError(t, b.Republish(t.Context(), jobstore.Key{Queue: orders, ID: old.ID}, 0, with, noon))
 	require.Equal(t, []string{"new"}, bodies(b.claim(noon, 10, time.Minute)))
-	require.NoError(t, b.Republish(t.Context(), jobstore.Key{Queue: orders, ID: old.ID}, job(noon, "newer"),
+	require.NoError(t, b.Republish(t.Context(), jobstore.Key{Queue: orders, ID: old.ID}, 0, job(noon, "newer"),
 		noon), "the old one is unknown now")
 	require.Equal(t, []string{"newer"}, bodies(b.claim(noon, 10, time.Minute)))
 }

@@ -118,6 +118,10 @@ func (s *Store) destroy(ctx context.Context, f Shelf, now time.Time) (n int, err
 		if err != nil {
 			return err
 		}
+		if err := s.endWatched(tx, keysOf(jobs), ending{end: Withdrawn, error: "the ready jobs of its queue were deleted",
+			at: now}); err != nil {
+			return err
+		}
 		return s.deleteFrom(tx, keysOf(jobs), f.Table)
 	})
 	return n, err
@@ -125,7 +129,9 @@ func (s *Store) destroy(ctx context.Context, f Shelf, now time.Time) (n int, err
 
 // Republish deletes a job, which may be claimed, dead or unknown, and publishes another, maybe in another queue, in one
 // transaction.
-func (s *Store) Republish(ctx context.Context, old Key, with Job, now time.Time) error {
+//
+// If the job is watched, its worker has written so many rows.
+func (s *Store) Republish(ctx context.Context, old Key, written int64, with Job, now time.Time) error {
 	table := home(with.Queue, with.ID)
 	if err := s.ensure(ctx, table); err != nil {
 		return err
@@ -135,6 +141,9 @@ func (s *Store) Republish(ctx context.Context, old Key, with Job, now time.Time)
 			return err
 		}
 		if err := s.deleteFrom(tx, []Key{old}, append(s.tablesOf(old, now), deadTable)...); err != nil {
+			return err
+		}
+		if err := s.endWatched(tx, []Key{old}, ending{end: Succeeded, rows: written, at: now}); err != nil {
 			return err
 		}
 		return s.insert(tx, table, [][]any{with.row()})

@@ -68,7 +68,7 @@ func (s slots) allowed(tx *gorm.DB, q QueueID, settings Settings, limit int, now
 }
 
 // spend notes the jobs of a claim against the queue's limits.
-func (s slots) spend(tx *gorm.DB, q QueueID, settings Settings, a allowance, jobs []Job, until time.Time) error {
+func (s slots) spend(tx *gorm.DB, q QueueID, settings Settings, a allowance, jobs []Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s slots) spend(tx *gorm.DB, q QueueID, settings Settings, a allowance, job
 	}
 	rows := make([][]any, len(jobs))
 	for i, j := range jobs {
-		rows[i] = []any{int64(q), j.ID[:], sqldb.At(until)}
+		rows[i] = []any{int64(q), j.ID[:], sqldb.At(j.ReadyAt)}
 	}
 	if err := s.leave(tx, keysOf(jobs)); err != nil { // A lapsed claim's.
 		return err

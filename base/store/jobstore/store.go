@@ -20,6 +20,7 @@ type Store struct {
 	Dead
 	Quotas
 	Audit
+	WatchedJobs
 	slots
 	rows
 }
@@ -33,7 +34,7 @@ func Open(ctx context.Context, cfg sqldb.Database, log *slog.Logger) (*Store, er
 	r := rows{db, &tables{}}
 	names := Names{rows: r, settings: &atomic.Pointer[map[QueueID]Settings]{}}
 	return &Store{Names: names, Tokens: Tokens{r}, Dead: Dead{r}, Quotas: Quotas{r}, Audit: Audit{r},
-		slots: slots{r, names}, rows: r}, nil
+		WatchedJobs: WatchedJobs{r}, slots: slots{r, names}, rows: r}, nil
 }
 
 // Close closes all connections.
@@ -58,10 +59,11 @@ func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 // Now returns the database's time.
 func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.db.Now(ctx) }
 
-const jobColumns = "queue_id, id, band, ready_at, expires_at, tries, claims, body, attributes, backoff"
+const jobColumns = "queue_id, id, band, ready_at, expires_at, tries, claims, body, attributes, backoff, ttr, state, " +
+	"released"
 
 // columnCount is the number of jobColumns.
-const columnCount = 10
+const columnCount = 13
 
 func (j Job) band() int {
 	band := PriorityMax - j.Priority
@@ -73,7 +75,7 @@ func (j Job) band() int {
 
 func (j Job) row() []any {
 	return []any{int64(j.Queue), j.ID[:], j.band(), sqldb.At(j.ReadyAt), timeOrNull(j.ExpiresAt), j.Tries, j.Claims,
-		notNil(j.Body), j.Attributes, j.Backoff}
+		notNil(j.Body), j.Attributes, j.Backoff, int64(j.TTR / time.Second), j.State, j.Released}
 }
 
 func timeOrNull(t time.Time) any {
@@ -94,13 +96,15 @@ func notNil(b []byte) []byte {
 func scanJob(rows *sql.Rows, j *Job) error {
 	var id []byte
 	var band int
+	var ttr int64
 	var ready, expires sqldb.Time
 	err := rows.Scan(&j.Queue, &id, &band, &ready, &expires, &j.Tries, &j.Claims, &j.Body, &j.Attributes,
-		&j.Backoff)
+		&j.Backoff, &ttr, &j.State, &j.Released)
 	if err != nil {
 		return err
 	}
 	j.Priority, j.ReadyAt, j.ExpiresAt = PriorityMax-band%lastTry, ready.Time, expires.Time
+	j.TTR = time.Duration(ttr) * time.Second
 	return j.ID.scan(id)
 }
 
@@ -152,16 +156,24 @@ func in(table string) func(Key) string { return func(Key) string { return table 
 
 // Ack deletes jobs, claimed or not, alive or dead. A job that is unknown is no error. It may be repeated.
 func (s *Store) Ack(ctx context.Context, keys []Key, now time.Time) error {
+	return s.AckRows(ctx, keys, 0, now)
+}
+
+// AckRows is Ack of jobs whose workers have written so many rows each. Only those of watched jobs are kept.
+func (s *Store) AckRows(ctx context.Context, keys []Key, written int64, now time.Time) error {
 	err := s.db.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		if err := s.leave(tx, keys); err != nil {
 			return err
 		}
 		left, err := s.deleteIn(tx, keys, func(k Key) string { return places(k.Queue, k.ID, now)[0] })
-		if err != nil || left == 0 {
+		if err == nil && left > 0 {
+			// Some have moved, are dead, or are unknown.
+			err = s.deleteFrom(tx, keys, keptTable, deadTable)
+		}
+		if err != nil {
 			return err
 		}
-		// Some have moved, are dead, or are unknown.
-		return s.deleteFrom(tx, keys, keptTable, deadTable)
+		return s.endWatched(tx, keys, ending{end: Succeeded, rows: written, at: now})
 	})
 	if err != nil {
 		return fmt.Errorf("acknowledge jobs: %w", err)

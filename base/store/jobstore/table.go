@@ -164,29 +164,46 @@ func (s *Store) Prepare(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// complete adds the column that an earlier version's table of a day does not have.
+// addedColumns are the columns that tables of days of earlier versions lack, in their order, with their types in MySQL
+// and in SQLite.
+var addedColumns = []struct{ name, mysql, sqlite string }{
+	{"backoff", "VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT ''", "TEXT NOT NULL DEFAULT ''"},
+	{"ttr", "INT UNSIGNED NOT NULL DEFAULT 0", "INTEGER NOT NULL DEFAULT 0"},
+	{"state", "MEDIUMBLOB NULL", "BLOB NULL"},
+	{"released", "INT UNSIGNED NOT NULL DEFAULT 0", "INTEGER NOT NULL DEFAULT 0"},
+}
+
+// complete adds the columns that an earlier version's table of a day does not have.
 func (s *Store) complete(ctx context.Context, name string) error {
-	has := func() (bool, error) {
-		found, err := s.db.Writer(ctx).Raw("SELECT * FROM " + name + " LIMIT 0").Rows()
-		if err != nil {
-			return false, err
+	has, err := s.columnsOf(ctx, name)
+	for _, c := range addedColumns {
+		if isMissing(err) {
+			return nil
 		}
-		defer found.Close()
-		columns, err := found.Columns()
-		return slices.Contains(columns, "backoff"), errors.Join(err, found.Err())
+		if err == nil && slices.Contains(has, c.name) {
+			continue
+		}
+		kind := c.mysql
+		if s.db.Dialect() == sqldb.SQLiteDialect {
+			kind = c.sqlite
+		}
+		adding := s.db.Writer(ctx).Exec("ALTER TABLE " + name + " ADD COLUMN " + c.name + " " + kind).Error
+		has, err = s.columnsOf(ctx, name)
+		if adding != nil && !isMissing(err) && !slices.Contains(has, c.name) { // Or another process was faster.
+			return adding
+		}
 	}
-	if known, err := has(); known || isMissing(err) {
-		return nil
+	return nil
+}
+
+func (s *Store) columnsOf(ctx context.Context, table string) ([]string, error) {
+	found, err := s.db.Writer(ctx).Raw("SELECT * FROM " + table + " LIMIT 0").Rows()
+	if err != nil {
+		return nil, err
 	}
-	kind := "VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin"
-	if s.db.Dialect() == sqldb.SQLiteDialect {
-		kind = "TEXT"
-	}
-	err := s.db.Writer(ctx).Exec("ALTER TABLE " + name + " ADD COLUMN backoff " + kind + " NOT NULL DEFAULT ''").Error
-	if known, _ := has(); known {
-		return nil // Maybe another process was faster.
-	}
-	return err
+	defer found.Close()
+	columns, err := found.Columns()
+	return columns, errors.Join(err, found.Err())
 }
 
 // movedAtOnce is how many jobs one transaction moves.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -285,15 +286,61 @@ func (s StopOrders) Release(ctx context.Context, ref string, due time.Time, limi
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
+	return s.release(ctx, list, func(task.Key) string { return ref }, due)
+}
+
+// ReleaseEach makes those of some subtasks due that wait for their refs (task.JobRef), and returns them. They become
+// due at the given moment, or earlier if they were. It needs no lease, since repeating it has the same effect.
+func (s StopOrders) ReleaseEach(ctx context.Context, refs map[task.Key]string, due time.Time) ([]Due, error) {
+	keys := slices.Collect(maps.Keys(refs))
+	var all []Due
+	for some := range slices.Chunk(keys, s.Data.RowsPerStatement(5)) {
+		found, err := s.waitingFor(ctx, some, refs)
+		if err == nil && len(found) > 0 {
+			found, err = s.release(ctx, found, func(k task.Key) string { return refs[k] }, due)
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// waitingFor returns those of some subtasks that wait for their refs.
+func (s StopOrders) waitingFor(ctx context.Context, keys []task.Key, refs map[task.Key]string) ([]Due, error) {
+	from, args := sqldb.LookUpKeys(s.Data, dueTable.Name, SubtaskKey,
+		keyValues(s.Data, len(keys), func(i int) task.Key { return keys[i] }))
+	var all []Due
+	err := sqldb.EachRow(s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, "+
+		"t.attempt, t.waits_for FROM "+from, args...), func(rows *sql.Rows) error {
+		var d Due
+		var at sqldb.Time
+		var ref string
+		err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.State, &at, &d.Delivery, &d.Attempt, &ref)
+		if d.DueAt = at.Time; ref == refs[d.Key] {
+			all = append(all, d)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up %s that may wait: %w", plural.Count(len(keys), "subtask", "subtasks"), err)
+	}
+	return all, nil
+}
+
+// release makes waiting subtasks due that still wait for their refs.
+func (s StopOrders) release(ctx context.Context, list []Due, refOf func(task.Key) string,
+	due time.Time) ([]Due, error) {
 	slices.SortFunc(list, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
 	rows := make([][]any, len(list))
 	for i := range list {
 		if due.Before(list[i].DueAt) {
 			list[i].DueAt = due
 		}
-		rows[i] = []any{list[i].RunID, list[i].AccountID, list[i].Part, ref, sqldb.At(list[i].DueAt)}
+		rows[i] = []any{list[i].RunID, list[i].AccountID, list[i].Part, refOf(list[i].Key), sqldb.At(list[i].DueAt)}
 	}
-	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		return sqldb.UpdateByValues(s.Data, tx, sqldb.ValueUpdate{
 			Table:   dueTable.Name,
 			Key:     SubtaskKey,
@@ -303,7 +350,8 @@ func (s StopOrders) Release(ctx context.Context, ref string, due time.Time, limi
 		}, rows)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("release %s from %s: %w", plural.Count(len(list), "subtask", "subtasks"), ref, err)
+		return nil, fmt.Errorf("release %s from %s: %w", plural.Count(len(list), "subtask", "subtasks"),
+			refOf(list[0].Key), err)
 	}
 	return list, nil
 }

@@ -235,7 +235,7 @@ type WaitingSubtask struct {
 	Media    string
 	Lane     string
 	Reason   string
-	WaitsFor string // "run:ID", "pause:ID", "account:ID", or nothing but its time
+	WaitsFor string // "run:ID", "pause:ID", "account:ID", "job:ID", or nothing but its time
 }
 
 // WaitingFilter chooses waiting subtasks; zero fields choose all.

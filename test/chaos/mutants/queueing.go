@@ -48,7 +48,7 @@ var ofJobs = []Mutant{
 	{
 		Name: "jobs-claims-never-lapse", Breaks: "a job whose consumer died is not delivered again",
 		Edits: []patch.Edit{{
-			File: "base/store/jobstore/claim.go", Find: "	return until.Add(s.backoffOf(j).After(j.Claims))\n",
+			File: "base/store/jobstore/claim.go", Find: "	return until.Add(s.backoffOf(j).After(j.failedClaims()))\n",
 			Replace: "	return until.Add(24 * time.Hour)\n",
 		}},
 		Scenarios: []string{"jobs-killed"},
