@@ -447,6 +447,18 @@ type CodeRequest struct {
 	Code string `json:"code,omitempty,omitzero"`
 }
 
+// CompletePullRequest defines model for CompletePullRequest.
+type CompletePullRequest struct {
+	// Parts The number of parts.
+	Parts int64 `json:"parts"`
+
+	// Total The number of rows that the platform reports.
+	Total int64 `json:"total"`
+
+	// Partial Writes the rows also if they are not total. Then none is deleted, and the day is partial.
+	Partial bool `json:"partial,omitempty,omitzero"`
+}
+
 // Completeness When a file is made. The whole object is replaced.
 type Completeness struct {
 	// When At the moment of the cron (due), or when the figures of its period are whole (complete).
@@ -825,6 +837,19 @@ type EndedPauses struct {
 	// Subtasks Those that waited for a time and are due at once.
 	Subtasks Count         `json:"subtasks"`
 	Pauses   []PausedPoint `json:"pauses"`
+}
+
+// EndedPull defines model for EndedPull.
+type EndedPull struct {
+	ID      string `json:"id"`
+	Version int64  `json:"version"`
+	State   string `json:"state"`
+
+	// Rows How many rows the pull had, apart from those whose keys are unusable.
+	Rows int64 `json:"rows"`
+
+	// Note Why the day is not complete.
+	Note string `json:"note,omitempty,omitzero"`
 }
 
 // Field defines model for Field.
@@ -1497,6 +1522,9 @@ type ParkedReason struct {
 	Accounts Count  `json:"accounts"`
 }
 
+// PartNumber 1 to 1000.
+type PartNumber = string
+
 // PauseList defines model for PauseList.
 type PauseList struct {
 	Pauses []Stop `json:"pauses"`
@@ -1624,6 +1652,47 @@ type PublicationOrder struct {
 
 // PublicationState defines model for PublicationState.
 type PublicationState string
+
+// Pull defines model for Pull.
+type Pull struct {
+	ID string `json:"id"`
+
+	// Version Of all rows that the pull writes: the database's time in microseconds.
+	Version int64 `json:"version"`
+}
+
+// PullID defines model for PullID.
+type PullID = string
+
+// PullPart defines model for PullPart.
+type PullPart struct {
+	Part     int64           `json:"part"`
+	Rows     int64           `json:"rows"`
+	Unusable []UnusableField `json:"unusable"`
+}
+
+// PullPartRequest defines model for PullPartRequest.
+type PullPartRequest struct {
+	// Rows Rows in the metrics and units of the public tables; docs/outside-workers.md has their fields.
+	Rows []json.RawMessage `json:"rows"`
+}
+
+// PullRequest defines model for PullRequest.
+type PullRequest struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media Media `json:"media"`
+
+	// Account The platform's id of an account.
+	Account AccountName `json:"account"`
+	Report  string      `json:"report"`
+	Level   string      `json:"level"`
+
+	// Day The account's day.
+	Day string `json:"day"`
+
+	// RunID The run whose job the worker does. It is recorded in coverage.
+	RunID ID `json:"run_id,omitempty,omitzero"`
+}
 
 // Rebinding defines model for Rebinding.
 type Rebinding struct {
@@ -2244,6 +2313,18 @@ type UntrustedDayList struct {
 	To   Day            `json:"to"`
 	Days []UntrustedDay `json:"days"`
 	Next string         `json:"next"`
+}
+
+// UnusableField defines model for UnusableField.
+type UnusableField struct {
+	Field string `json:"field"`
+	Kind  string `json:"kind"`
+
+	// Number How many rows have such a value.
+	Number int64 `json:"number"`
+
+	// Why What is wrong with one of them.
+	Why string `json:"why"`
 }
 
 // UnusableValue defines model for UnusableValue.
@@ -3074,6 +3155,21 @@ func (c *Client) CancelPublication(ctx context.Context, id PublicationID) (Publi
 // RedeliverPublication: Makes a file again that has ended or was published.
 func (c *Client) RedeliverPublication(ctx context.Context, id PublicationID) (Publication, error) {
 	return call[Publication](ctx, c, "POST", at("/api/v1/publications/{id}/redeliver", id), nil, nil)
+}
+
+// BeginPull: Claims a day of a report before the first call for it, and returns the claim's version.
+func (c *Client) BeginPull(ctx context.Context, request PullRequest) (Pull, error) {
+	return call[Pull](ctx, c, "POST", at("/api/v1/pulls"), nil, request)
+}
+
+// CompletePull: Writes the staged rows of a pull. It may be repeated, and then has the same answer.
+func (c *Client) CompletePull(ctx context.Context, id PullID, request CompletePullRequest) (EndedPull, error) {
+	return call[EndedPull](ctx, c, "POST", at("/api/v1/pulls/{id}/complete", id), nil, request)
+}
+
+// PutPullPart: Stages rows of a pull, in the place of an earlier part with the same number.
+func (c *Client) PutPullPart(ctx context.Context, id PullID, n PartNumber, request PullPartRequest) (PullPart, error) {
+	return call[PullPart](ctx, c, "PUT", at("/api/v1/pulls/{id}/parts/{n}", id, n), nil, request)
 }
 
 // ListDifferences: Figures of accounts that are not the sums of their levels.

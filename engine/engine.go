@@ -384,6 +384,6 @@ func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route
 		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms,
 		Sources: e.deps.Sources, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
 		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get, Why: e.board.Why,
-		Registerer: e.deps.Registerer,
+		Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 	})
 }

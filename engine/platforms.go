@@ -5,6 +5,7 @@ import (
 	"adsync/media"
 	"adsync/media/baidu"
 	"adsync/media/bilibili"
+	"adsync/media/external"
 	"adsync/media/kuaishou"
 	"adsync/media/oceanengine"
 	"adsync/media/tencent"
@@ -43,9 +44,9 @@ func Platform(name string) media.Platform {
 	return nil
 }
 
-// RawTables returns the raw tables of all platforms.
+// RawTables returns the raw tables of all platforms, also of those without Go code.
 func RawTables() []rawtable.Table {
-	var tables []rawtable.Table
+	tables := external.Tables()
 	for _, p := range Platforms() {
 		tables = append(tables, media.Tables(p)...)
 	}

@@ -56,6 +56,7 @@ type tableStore interface {
 	DeleteOldHoles(ctx context.Context, before time.Time) (int, error)
 	DeleteOldDifferences(ctx context.Context, before time.Time) (int, error)
 	PurgeTombstones(ctx context.Context, kept time.Duration) (int, error)
+	PurgeOutsidePulls(ctx context.Context, kept time.Duration) (int, error)
 }
 
 // keepTables creates the coming days' tables and drops those past their retention. It first expires the work that is
@@ -91,6 +92,9 @@ func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 		return err
 	}
 	if _, err := deps.Store.DeleteOldDifferences(ctx, deps.Clock.Now().Add(-differencesKept)); err != nil {
+		return err
+	}
+	if _, err := deps.Store.PurgeOutsidePulls(ctx, results.OutsidePullsKept); err != nil {
 		return err
 	}
 	_, err = deps.Store.PurgeTombstones(ctx, results.TombstonesKept)

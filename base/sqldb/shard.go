@@ -48,6 +48,8 @@ var places = map[string]Place{
 	"reconciliation":  ByAccount,
 	"wide_day":        ByAccount,
 	"wide_daily":      ByAccount,
+	"outside_pull":    ByAccount,
+	"outside_part":    ByAccount,
 
 	"leader":     EveryShard, // the leader's writes read its row with a lock, in the same statement
 	"stop_order": EveryShard, // outcomes read it when they end a run

@@ -111,9 +111,7 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 			names = append(names, r.Name)
 		}
 		byName[r.Name] = append(byName[r.Name], r)
-		if !r.Overlaps {
-			p.whole = append(p.whole, results.ReportLevel{Report: r.Name, Level: r.Level})
-		}
+		p.noteWhole(r)
 	}
 	for _, name := range names {
 		handlers = append(handlers, p.reportHandler(name, byName[name]))

@@ -7,6 +7,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -112,7 +113,9 @@ type Deps struct {
 	Box *secret.Box
 	// Clock is the clock of ticks and business days.
 	Clock clock.Clock
-	// Registerer takes the metrics of outside workers; nil for none.
+	// Logger takes what is noticed about the rows of outside workers; nil for nothing. Registerer takes their metrics; nil
+	// for none.
+	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	// Overview reads the state of the whole installation.
 	Overview func(ctx context.Context) overview.Overview
@@ -263,7 +266,11 @@ func filed(d Deps) map[string]handler {
 // worked returns the handlers of package outside.
 func worked(d Deps) map[string]handler {
 	grants := outside.NewGrants(d.Store, d.Limits, d.Platforms, d.Clock, d.Registerer)
+	pulls := outside.NewPulls(d.Store, d.Platforms, d.Clock, d.Logger, d.Registerer)
 	return map[string]handler{
+		"beginPull":     withBody(pulls.Begin),
+		"completePull":  withBody(pulls.Complete),
+		"putPullPart":   withBody(pulls.PutPart),
 		"reportRefusal": withBody(grants.Refuse),
 		"requestGrants": withBody(grants.Grant),
 	}

@@ -9,12 +9,23 @@ import (
 	"strings"
 
 	"adsync/base/httpapi"
+	"adsync/base/store/results"
 	"adsync/base/store/settings"
 	"adsync/media"
+	"adsync/media/pull"
 )
 
 // Store is what the routes need of the store.
 type Store interface {
+	pull.Store
+	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
+	AddOutsidePull(ctx context.Context, p results.OutsidePull) error
+	OutsidePull(ctx context.Context, accountID int64, id string) (results.OutsidePull, error)
+	PutOutsidePart(ctx context.Context, accountID int64, id string, part results.OutsidePart) error
+	OutsideParts(ctx context.Context, accountID int64, id string) ([]results.OutsidePart, error)
+	EndOutsidePull(ctx context.Context, accountID int64, id, answer string) (stored string, err error)
+	ClaimedVersion(ctx context.Context, scope results.Scope) (int64, error)
+	WriteNames(ctx context.Context, media string, accountID int64, level string, names map[string]string) error
 	FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]settings.Account, error)
 	Token(ctx context.Context, id int64) (settings.Token, error)
 }
