@@ -852,6 +852,81 @@ type EndedPull struct {
 	Note string `json:"note,omitempty,omitzero"`
 }
 
+// ExternalAccount defines model for ExternalAccount.
+type ExternalAccount struct {
+	// ExternalID The platform's id of an account.
+	ExternalID AccountName `json:"external_id"`
+	Name       string      `json:"name,omitempty,omitzero"`
+	Timezone   string      `json:"timezone,omitempty,omitzero"`
+	Currency   string      `json:"currency,omitempty,omitzero"`
+}
+
+// ExternalAccounts defines model for ExternalAccounts.
+type ExternalAccounts struct {
+	Accounts []Account `json:"accounts"`
+}
+
+// ExternalAccountsRequest defines model for ExternalAccountsRequest.
+type ExternalAccountsRequest struct {
+	Accounts []ExternalAccount `json:"accounts"`
+}
+
+// ExternalLimit defines model for ExternalLimit.
+type ExternalLimit struct {
+	// Endpoint An endpoint, or a prefix of endpoints with a * at its end.
+	Endpoint string `json:"endpoint"`
+
+	// EachEndpoint Every endpoint that the prefix matches has the limit for itself.
+	EachEndpoint bool `json:"each_endpoint,omitempty,omitzero"`
+
+	// Scope Whose calls are added up.
+	Scope    string `json:"scope"`
+	PeriodMs int64  `json:"period_ms"`
+
+	// Calls How many calls the platform takes.
+	Calls int64 `json:"calls"`
+
+	// Share The part of the limit that we use. 0 = 0.95.
+	Share float64 `json:"share,omitempty,omitzero"`
+
+	// Cost How much of the limit one call takes. 0 = 1.
+	Cost int64 `json:"cost,omitempty,omitzero"`
+
+	// CalendarZone The zone in which the windows begin at each full period. Without it they slide.
+	CalendarZone string `json:"calendar_zone,omitempty,omitzero"`
+
+	// PenaltyMs For how long the platform refuses all calls once the limit was overrun.
+	PenaltyMs int64 `json:"penalty_ms,omitempty,omitzero"`
+}
+
+// ExternalPlatform defines model for ExternalPlatform.
+type ExternalPlatform struct {
+	Media    string          `json:"media"`
+	Timezone string          `json:"timezone"`
+	Currency string          `json:"currency"`
+	Limits   []ExternalLimit `json:"limits"`
+	Enabled  bool            `json:"enabled"`
+
+	// InForce Whether the process that answers has read it at its start.
+	InForce bool `json:"in_force"`
+}
+
+// ExternalPlatformList defines model for ExternalPlatformList.
+type ExternalPlatformList struct {
+	Platforms []ExternalPlatform `json:"platforms"`
+}
+
+// ExternalPlatformRequest defines model for ExternalPlatformRequest.
+type ExternalPlatformRequest struct {
+	// Timezone Of accounts that name no other. A new platform needs it.
+	Timezone string `json:"timezone,omitempty,omitzero"`
+
+	// Currency Of accounts that name no other. A new platform needs it.
+	Currency string          `json:"currency,omitempty,omitzero"`
+	Limits   []ExternalLimit `json:"limits,omitempty,omitzero"`
+	Enabled  *bool           `json:"enabled,omitempty"`
+}
+
 // Field defines model for Field.
 type Field struct {
 	Media  string `json:"media"`
@@ -2460,6 +2535,9 @@ type DeadTask = string
 // ExternalID defines model for ExternalID.
 type ExternalID = string
 
+// ExternalMedia A platform's name, as tasks, topics and tables have it.
+type ExternalMedia = Media
+
 // From defines model for From.
 type From = Day
 
@@ -3135,6 +3213,26 @@ func (c *Client) OrderPause(ctx context.Context, request PauseRequest) (Stop, er
 // LiftPause: Ends a pause before its time.
 func (c *Client) LiftPause(ctx context.Context, id ID, params LiftPauseParams) (Stop, error) {
 	return call[Stop](ctx, c, "DELETE", at("/api/v1/pauses/{id}", id), params, nil)
+}
+
+// ListExternalPlatforms: The platforms without Go code, whose work outside workers do.
+func (c *Client) ListExternalPlatforms(ctx context.Context) (ExternalPlatformList, error) {
+	return call[ExternalPlatformList](ctx, c, "GET", at("/api/v1/platforms"), nil, nil)
+}
+
+// GetExternalPlatform: One platform without Go code.
+func (c *Client) GetExternalPlatform(ctx context.Context, media ExternalMedia) (ExternalPlatform, error) {
+	return call[ExternalPlatform](ctx, c, "GET", at("/api/v1/platforms/{media}", media), nil, nil)
+}
+
+// PutExternalPlatform: Makes a platform without Go code, or changes one; fields that are left out keep their value.
+func (c *Client) PutExternalPlatform(ctx context.Context, media ExternalMedia, request ExternalPlatformRequest) (ExternalPlatform, error) {
+	return call[ExternalPlatform](ctx, c, "PUT", at("/api/v1/platforms/{media}", media), nil, request)
+}
+
+// PutExternalAccounts: Adds accounts of a platform without Go code, or changes them. They are pulled from then on.
+func (c *Client) PutExternalAccounts(ctx context.Context, media ExternalMedia, request ExternalAccountsRequest) (ExternalAccounts, error) {
+	return call[ExternalAccounts](ctx, c, "POST", at("/api/v1/platforms/{media}/accounts", media), nil, request)
 }
 
 // ListPublications: Report files and how far they have come, the newest first.

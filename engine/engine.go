@@ -55,9 +55,10 @@ import (
 	"adsync/upkeep"
 )
 
-// Topics returns the topics that the rows of lane require, one per media and lane.
-func Topics(lanes []settings.Lane, name func(media, lane string) string) []broker.Topic {
-	names := append([]string{upkeep.Name}, PlatformNames()...)
+// Topics returns the topics that the rows of lane require, one per media and lane. more are the platforms without Go
+// code.
+func Topics(lanes []settings.Lane, name func(media, lane string) string, more ...media.Platform) []broker.Topic {
+	known := append(append([]string{upkeep.Name}, PlatformNames()...), names(more)...)
 	topics := map[string]broker.Topic{}
 	// Rows for any media come first. A row that names one overrides them.
 	for _, general := range []bool{true, false} {
@@ -65,7 +66,7 @@ func Topics(lanes []settings.Lane, name func(media, lane string) string) []broke
 			if (l.Media == settings.AnyMedia) != general {
 				continue
 			}
-			for _, m := range names {
+			for _, m := range known {
 				if !general && l.Media != m {
 					continue
 				}
@@ -160,6 +161,8 @@ type Deps struct {
 	Jobs jobs.Stores
 	// Retention defines which rows of the tables are pruned.
 	Retention upkeep.Retention
+	// External are the platforms without Go code, as ExternalPlatforms reads them.
+	External []media.Platform
 	// Tracer traces subtasks; nil if nothing is traced.
 	Tracer *trace.Tracer
 	// HTTP reaches the platforms; nil means a separate client for each platform.
@@ -189,7 +192,7 @@ type Engine struct {
 // New builds the handlers of all platforms and of the system. It contacts no server.
 func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	e := &Engine{
-		deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{},
+		deps: deps, platforms: append(Platforms(), deps.External...), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{},
 		fields: map[string]*field.Keeper{}, flows: map[string]*oauth.Flow{},
 	}
 	e.accounts = lookup.NewAccounts(deps.Store, deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
@@ -209,7 +212,10 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 	found := accounts{e.accounts}
 	door := external.New(external.Deps{Stores: e.deps.Jobs, Accounts: found, Clock: e.deps.Waiting, Logger: e.deps.Logger})
 	all = append(all, door.Handler(upkeep.Name, media.Once))
-	for _, p := range e.platforms {
+	for _, p := range e.deps.External {
+		all = append(all, door.Handler(p.Name(), media.Accounts))
+	}
+	for _, p := range Platforms() {
 		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], e.deps.HTTP)
 		keeper := token.New(token.Options{
 			Platform: p, Transport: transport, Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning,
@@ -359,7 +365,7 @@ func (e *Engine) slow() []roster.Slow {
 // answer. adjust, unless it is nil, changes the options for what standalone knows and a deployment does not.
 func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []httpapi.FailedCheck,
 	adjust func(*overview.Options)) *overview.Cache {
-	o := overview.Options{Store: e.deps.Store, Platforms: PlatformNames(), Tasks: p.Tasks, Limits: e.limits.waiter,
+	o := overview.Options{Store: e.deps.Store, Platforms: names(e.platforms), Tasks: p.Tasks, Limits: e.limits.waiter,
 		Consumers: e.roster, Clock: e.deps.Planning, Checks: checks}
 	if adjust != nil {
 		adjust(&o)

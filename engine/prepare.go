@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"adsync/base/broker"
@@ -42,7 +43,11 @@ func PrepareTopics(ctx context.Context, s *store.Store, kafka *broker.Client) (i
 	if err != nil {
 		return 0, err
 	}
-	topics := Topics(lanes, kafka.TopicName)
+	external, err := ExternalPlatforms(ctx, s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return 0, err
+	}
+	topics := Topics(lanes, kafka.TopicName, external...)
 	if err := kafka.EnsureTopics(ctx, topics); err != nil {
 		return 0, fmt.Errorf("create the topics: %w", err)
 	}

@@ -206,8 +206,13 @@ func (s *stack) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	external, err := engine.ExternalPlatforms(ctx, s.store, s.Logger)
+	if err != nil {
+		return err
+	}
 	s.parts = engine.New(engine.Deps{
-		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
+		External: external,
+		Store:    s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
 		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner,
 		Files: files, Jobs: queue, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger,
 		Registerer: registry,

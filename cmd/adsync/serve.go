@@ -25,6 +25,7 @@ import (
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/jobs"
+	"adsync/media"
 	"adsync/producer/page"
 )
 
@@ -136,7 +137,7 @@ func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.L
 	return m.Run(ctx)
 }
 
-// newInstance makes the clients of all servers. It contacts none.
+// newInstance makes the clients of all servers. It contacts only the config database, for the platforms without Go code.
 func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger) (p *instance, err error) {
 	registry := telemetry.NewRegistry()
 	p = &instance{registry: registry, logger: logger}
@@ -174,15 +175,30 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 			return nil, fmt.Errorf("set up the job queue: %w", err)
 		}
 	}
+	external, err := p.external(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p.clock = clock.NewDatabase(p.Store.Data.Now, logger)
 	p.Keys = redis.NewKeys(cfg.Redis.KeyPrefix)
 	p.parts = engine.New(engine.Deps{
 		Store: p.Store, Broker: p.Broker, Redis: p.Redis, Keys: p.Keys, Box: p.box,
 		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Sources: p.Sources, Files: p.files,
-		Jobs: p.jobs, Retention: cfg.Retention, Tracer: p.tracer,
+		Jobs: p.jobs, External: external, Retention: cfg.Retention, Tracer: p.tracer,
 		Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 	return p, nil
+}
+
+// external reads the platforms without Go code, and waits for the config database.
+func (p *instance) external(ctx context.Context) (platforms []media.Platform, err error) {
+	ctx, cancel := context.WithTimeout(ctx, service.StartPatience)
+	defer cancel()
+	err = engine.Await(ctx, p.logger, "the config database", func(ctx context.Context) (err error) {
+		platforms, err = engine.ExternalPlatforms(ctx, p.Store, p.logger)
+		return err
+	})
+	return platforms, err
 }
 
 // addShared adds the parts of every role.

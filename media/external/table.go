@@ -2,11 +2,18 @@ package external
 
 import "adsync/base/rawtable"
 
-// The raw tables of all platforms without Go code. Their rows are those of the workers, as JSON.
+// The reports.
+const (
+	dailyName  = "report_daily"
+	hourlyName = "report_hourly"
+)
+
+// The raw tables of all platforms without Go code. The rows of reports are those of the workers, as JSON.
 var (
-	dailyTable  = rawtable.Table{Name: "external_report_daily", Shape: rawtable.DailyRows}
-	hourlyTable = rawtable.Table{Name: "external_report_hourly", Shape: rawtable.HourlyRows}
+	accountTable = rawtable.Table{Name: "external_account", Shape: rawtable.AccountRows}
+	dailyTable   = rawtable.Table{Name: "external_" + dailyName, Shape: rawtable.DailyRows}
+	hourlyTable  = rawtable.Table{Name: "external_" + hourlyName, Shape: rawtable.HourlyRows}
 )
 
 // Tables returns the raw tables of platforms without Go code.
-func Tables() []rawtable.Table { return []rawtable.Table{dailyTable, hourlyTable} }
+func Tables() []rawtable.Table { return []rawtable.Table{accountTable, dailyTable, hourlyTable} }

@@ -67,6 +67,7 @@ type Store interface {
 	reports.Store
 	configure.LaneStore
 	configure.LimitStore
+	outside.PlatformStore
 	coverageStore
 	deadStore
 	deadTasks
@@ -267,12 +268,17 @@ func filed(d Deps) map[string]handler {
 func worked(d Deps) map[string]handler {
 	grants := outside.NewGrants(d.Store, d.Limits, d.Platforms, d.Clock, d.Registerer)
 	pulls := outside.NewPulls(d.Store, d.Platforms, d.Clock, d.Logger, d.Registerer)
+	platforms := &outside.Platforms{Store: d.Store, InForce: d.Platforms}
 	return map[string]handler{
-		"beginPull":     withBody(pulls.Begin),
-		"completePull":  withBody(pulls.Complete),
-		"putPullPart":   withBody(pulls.PutPart),
-		"reportRefusal": withBody(grants.Refuse),
-		"requestGrants": withBody(grants.Grant),
+		"beginPull":             withBody(pulls.Begin),
+		"completePull":          withBody(pulls.Complete),
+		"getExternalPlatform":   plain(platforms.Get),
+		"listExternalPlatforms": plain(platforms.List),
+		"putExternalAccounts":   withBody(platforms.PutAccounts),
+		"putExternalPlatform":   withBody(platforms.Put),
+		"putPullPart":           withBody(pulls.PutPart),
+		"reportRefusal":         withBody(grants.Refuse),
+		"requestGrants":         withBody(grants.Grant),
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	AuditSubscriptions = "subscription"
 	// The copies of tables of other databases.
 	AuditCopies = "table_copy"
+	// The platforms without Go code.
+	AuditExternal = "media_external"
 )
 
 // AuditSQL is the actor of edits that were made by SQL.

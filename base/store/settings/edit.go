@@ -72,6 +72,10 @@ var ownedTables = []*ownedTable{
 			"source", "source_table", "key_columns", "cursor_column", "overlap_seconds", "window_days", "day_column", "enabled",
 		},
 	},
+	{
+		name: AuditExternal, key: []string{"name"}, label: []string{"name"},
+		columns: []string{"timezone", "currency", "limits", "enabled"},
+	},
 	{name: "game", key: []string{"code"}, label: []string{"code"}, columns: []string{"name"}},
 	{
 		name: "account_binding", from: "account_binding LEFT JOIN media_account a ON a.id = account_id", part: "account_id",
