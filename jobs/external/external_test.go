@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -99,9 +100,7 @@ func (b *bench) pass(stops ...task.Stop) map[task.Key]string {
 	due := map[task.Key]string{}
 	require.NoError(b.t, b.follower.Pass(b.t.Context(), task.NewStops(stops), b.now,
 		func(_ context.Context, refs map[task.Key]string) error {
-			for k, ref := range refs {
-				due[k] = ref
-			}
+			maps.Copy(due, refs)
 			return nil
 		}))
 	return due
