@@ -796,26 +796,28 @@ type EditTaskRequest struct {
 	Handler  *string `json:"handler,omitempty"`
 
 	// Params null = none
-	Params               json.RawMessage `json:"params,omitempty,omitzero"`
-	Cron                 *string         `json:"cron,omitempty"`
-	Timezone             *string         `json:"timezone,omitempty"`
-	Lane                 *string         `json:"lane,omitempty"`
-	Scope                *string         `json:"scope,omitempty"`
-	TimeoutSeconds       *int64          `json:"timeout_seconds,omitempty,omitzero"`
-	TTLSeconds           *int64          `json:"ttl_seconds,omitempty,omitzero"`
-	RetryMax             *int64          `json:"retry_max,omitempty,omitzero"`
-	RetryBaseSeconds     *int64          `json:"retry_base_seconds,omitempty,omitzero"`
-	Overlap              *string         `json:"overlap,omitempty"`
-	CatchUp              *string         `json:"catch_up,omitempty"`
-	CatchUpWindowSeconds *int64          `json:"catch_up_window_seconds,omitempty,omitzero"`
-	CatchUpOrder         *string         `json:"catch_up_order,omitempty"`
-	CatchUpSpreadSeconds *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
-	Concurrency          *string         `json:"concurrency,omitempty"`
-	SerialKey            *string         `json:"serial_key,omitempty"`
-	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
-	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
-	After                *[]string       `json:"after,omitempty"`
-	Application          *string         `json:"application,omitempty"`
+	Params                json.RawMessage `json:"params,omitempty,omitzero"`
+	Cron                  *string         `json:"cron,omitempty"`
+	Timezone              *string         `json:"timezone,omitempty"`
+	Lane                  *string         `json:"lane,omitempty"`
+	Scope                 *string         `json:"scope,omitempty"`
+	TimeoutSeconds        *int64          `json:"timeout_seconds,omitempty,omitzero"`
+	TTLSeconds            *int64          `json:"ttl_seconds,omitempty,omitzero"`
+	RetryMax              *int64          `json:"retry_max,omitempty,omitzero"`
+	RetryBaseSeconds      *int64          `json:"retry_base_seconds,omitempty,omitzero"`
+	Overlap               *string         `json:"overlap,omitempty"`
+	CatchUp               *string         `json:"catch_up,omitempty"`
+	CatchUpWindowSeconds  *int64          `json:"catch_up_window_seconds,omitempty,omitzero"`
+	CatchUpOrder          *string         `json:"catch_up_order,omitempty"`
+	CatchUpSpreadSeconds  *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
+	Concurrency           *string         `json:"concurrency,omitempty"`
+	SerialKey             *string         `json:"serial_key,omitempty"`
+	ExclusiveOver         *string         `json:"exclusive_over,omitempty"`
+	ExclusiveMaxSeconds   *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
+	ExclusiveDrainSeconds *int64          `json:"exclusive_drain_seconds,omitempty,omitzero"`
+	FanOutRate            *int64          `json:"fan_out_rate,omitempty,omitzero"`
+	After                 *[]string       `json:"after,omitempty"`
+	Application           *string         `json:"application,omitempty"`
 }
 
 // EndPauseRequest A media, or scope for all of them.
@@ -978,6 +980,38 @@ type FillRequest struct {
 	Media       Media  `json:"media,omitempty,omitzero"`
 	Scope       string `json:"scope,omitempty,omitzero"`
 	MaxSubtasks int64  `json:"max_subtasks,omitempty,omitzero"`
+}
+
+// Floor defines model for Floor.
+type Floor struct {
+	RunID     ID     `json:"run_id"`
+	AccountID ID     `json:"account_id"`
+	Part      string `json:"part"`
+	Task      string `json:"task"`
+	Media     string `json:"media"`
+	Lane      string `json:"lane"`
+	Over      string `json:"over"`
+
+	// State queued: behind another one; draining: nothing begins next to it, and it waits for those that run; holding: it works alone; ended: its time is over, and others run next to it.
+	State   string    `json:"state"`
+	AskedAt time.Time `json:"asked_at"`
+
+	// Since The moment from which nothing begins next to it.
+	Since time.Time `json:"since,omitempty,omitzero"`
+
+	// HeldAt The moment at which its subtask began.
+	HeldAt time.Time `json:"held_at,omitempty,omitzero"`
+
+	// Until When others run again at the latest.
+	Until time.Time `json:"until,omitempty,omitzero"`
+
+	// NotIdle What a draining one waits for.
+	NotIdle []NotIdle `json:"not_idle"`
+}
+
+// FloorList defines model for FloorList.
+type FloorList struct {
+	Floors []Floor `json:"floors"`
 }
 
 // Game defines model for Game.
@@ -1474,26 +1508,38 @@ type NewTaskRequest struct {
 	Handler string `json:"handler,omitempty,omitzero"`
 
 	// Params null = none
-	Params               json.RawMessage `json:"params,omitempty,omitzero"`
-	Cron                 string          `json:"cron,omitempty,omitzero"`
-	Timezone             *string         `json:"timezone,omitempty"`
-	Lane                 *string         `json:"lane,omitempty"`
-	Scope                *string         `json:"scope,omitempty"`
-	TimeoutSeconds       *int64          `json:"timeout_seconds,omitempty,omitzero"`
-	TTLSeconds           *int64          `json:"ttl_seconds,omitempty,omitzero"`
-	RetryMax             *int64          `json:"retry_max,omitempty,omitzero"`
-	RetryBaseSeconds     *int64          `json:"retry_base_seconds,omitempty,omitzero"`
-	Overlap              *string         `json:"overlap,omitempty"`
-	CatchUp              *string         `json:"catch_up,omitempty"`
-	CatchUpWindowSeconds *int64          `json:"catch_up_window_seconds,omitempty,omitzero"`
-	CatchUpOrder         *string         `json:"catch_up_order,omitempty"`
-	CatchUpSpreadSeconds *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
-	Concurrency          *string         `json:"concurrency,omitempty"`
-	SerialKey            *string         `json:"serial_key,omitempty"`
-	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
-	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
-	After                *[]string       `json:"after,omitempty"`
-	Application          *string         `json:"application,omitempty"`
+	Params                json.RawMessage `json:"params,omitempty,omitzero"`
+	Cron                  string          `json:"cron,omitempty,omitzero"`
+	Timezone              *string         `json:"timezone,omitempty"`
+	Lane                  *string         `json:"lane,omitempty"`
+	Scope                 *string         `json:"scope,omitempty"`
+	TimeoutSeconds        *int64          `json:"timeout_seconds,omitempty,omitzero"`
+	TTLSeconds            *int64          `json:"ttl_seconds,omitempty,omitzero"`
+	RetryMax              *int64          `json:"retry_max,omitempty,omitzero"`
+	RetryBaseSeconds      *int64          `json:"retry_base_seconds,omitempty,omitzero"`
+	Overlap               *string         `json:"overlap,omitempty"`
+	CatchUp               *string         `json:"catch_up,omitempty"`
+	CatchUpWindowSeconds  *int64          `json:"catch_up_window_seconds,omitempty,omitzero"`
+	CatchUpOrder          *string         `json:"catch_up_order,omitempty"`
+	CatchUpSpreadSeconds  *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
+	Concurrency           *string         `json:"concurrency,omitempty"`
+	SerialKey             *string         `json:"serial_key,omitempty"`
+	ExclusiveOver         *string         `json:"exclusive_over,omitempty"`
+	ExclusiveMaxSeconds   *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
+	ExclusiveDrainSeconds *int64          `json:"exclusive_drain_seconds,omitempty,omitzero"`
+	FanOutRate            *int64          `json:"fan_out_rate,omitempty,omitzero"`
+	After                 *[]string       `json:"after,omitempty"`
+	Application           *string         `json:"application,omitempty"`
+}
+
+// NotIdle defines model for NotIdle.
+type NotIdle struct {
+	// Consumer Empty for work outside adsync.
+	Consumer string `json:"consumer,omitempty,omitzero"`
+
+	// Unread The consumer has not read the floor yet.
+	Unread   bool  `json:"unread,omitempty,omitzero"`
+	Subtasks int64 `json:"subtasks"`
 }
 
 // Order defines model for Order.
@@ -2493,10 +2539,14 @@ type WholeTask struct {
 	Concurrency          string          `json:"concurrency"`
 
 	// SerialKey The template of the key whose subtasks run one at a time, over all tasks.
-	SerialKey           string   `json:"serial_key,omitempty,omitzero"`
-	ExclusiveMaxSeconds Count    `json:"exclusive_max_seconds"`
-	FanOutRate          Count    `json:"fan_out_rate"`
-	After               []string `json:"after,omitempty,omitzero"`
+	SerialKey string `json:"serial_key,omitempty,omitzero"`
+
+	// ExclusiveOver Next to what an exclusive subtask lets nothing run.
+	ExclusiveOver         string   `json:"exclusive_over"`
+	ExclusiveMaxSeconds   Count    `json:"exclusive_max_seconds"`
+	ExclusiveDrainSeconds Count    `json:"exclusive_drain_seconds"`
+	FanOutRate            Count    `json:"fan_out_rate"`
+	After                 []string `json:"after,omitempty,omitzero"`
 
 	// Application Who follows the ends of the task's subtasks in the topic of outcomes.
 	Application string      `json:"application,omitempty,omitzero"`
@@ -3088,6 +3138,11 @@ func (c *Client) ListFields(ctx context.Context, params ListFieldsParams) (Field
 // PutField: Requests a field of a platform, or no longer. A field that no report requests is tried by one call first.
 func (c *Client) PutField(ctx context.Context, request FieldRequest) (Field, error) {
 	return call[Field](ctx, c, "PUT", at("/api/v1/fields"), nil, request)
+}
+
+// ListFloors: The exclusive subtasks that hold up others, or wait for that, in the order in which they asked.
+func (c *Client) ListFloors(ctx context.Context) (FloorList, error) {
+	return call[FloorList](ctx, c, "GET", at("/api/v1/floors"), nil, nil)
 }
 
 // ListGames: The games, with how many accounts belong to each.

@@ -3,11 +3,8 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,13 +23,6 @@ const (
 	claimTimeout = 500 * time.Millisecond
 	// awayPause is how long no request is sent after Redis did not answer.
 	awayPause = 3 * time.Second
-	// floorPoll is how often a process that waits for a lane's floor reads its state.
-	floorPoll = 250 * time.Millisecond
-	// laneStateInterval is how often a consumer publishes whether its lanes are busy and reads the claims of others.
-	laneStateInterval = time.Second
-	// laneStateTTL is how long a consumer's last published state counts. One that is silent for longer is dead or cut
-	// off. One that is cut off itself drops the claims of others after that time.
-	laneStateTTL = 5 * time.Second
 )
 
 // claimScript sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds if the key is free, and returns 1 if it then holds
@@ -62,7 +52,7 @@ end
 return 0
 `)
 
-// claims excludes processes of the deployment from each other's serial and exclusive work, by keys in Redis that live
+// claims excludes processes of the deployment from each other's serial work, by keys in Redis that live
 // as long as they are renewed. It is best effort: without Redis every claim is granted, and the fence of coverage keeps
 // the writes apart.
 type claims struct {
@@ -74,9 +64,6 @@ type claims struct {
 
 	serial    atomic.Int64 // numbers this process's claims
 	awayUntil atomic.Int64 // by clock.Mark, in nanoseconds
-
-	syncing sync.Mutex // held by syncLaneStates
-	heardAt time.Time  // of its last answer
 }
 
 // away reports whether to send no request: there is no Redis, or it did not answer within the last awayPause.
@@ -109,9 +96,9 @@ func (c *claims) try(ctx context.Context, request func(context.Context) error) b
 func (c *claims) newClaim() string { return c.node + "/" + strconv.FormatInt(c.serial.Add(1), 10) }
 
 // claim requests a key. If Redis did not answer, the caller may own the key and must release it.
-func (c *claims) claim(ctx context.Context, key, claim string, ttl time.Duration) (got, answered bool) {
+func (c *claims) claim(ctx context.Context, key, claim string) (got, answered bool) {
 	answered = c.try(ctx, func(ctx context.Context) (err error) {
-		got, err = claimScript.Run(ctx, c.client, []string{key}, claim, ttl.Milliseconds()).Bool()
+		got, err = claimScript.Run(ctx, c.client, []string{key}, claim, claimTTL.Milliseconds()).Bool()
 		return err
 	})
 	return got, answered
@@ -135,7 +122,7 @@ func (c *claims) lock(ctx context.Context, media, key string) (release func(), o
 		return func() {}, true
 	}
 	name, claim := c.keys.Of(media+":"+key, "serial"), c.newClaim()
-	if got, answered := c.claim(ctx, name, claim, claimTTL); answered && !got {
+	if got, answered := c.claim(ctx, name, claim); answered && !got {
 		return nil, false
 	}
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -166,147 +153,13 @@ func (c *claims) renew(ctx context.Context, name, claim string, ttl time.Duratio
 	})
 }
 
-func (c *claims) floorKey(lane laneName) string { return c.keys.Of(lane.String(), "floor") }
-func (c *claims) membersKey(lane laneName) string {
-	return c.keys.Of(lane.String(), "floor", "members")
-}
-
-// claimFloor waits until no other process holds the lane's floor and claims it.
-func (c *claims) claimFloor(ctx context.Context, lane laneName, limit time.Duration) (claim string, err error) {
-	claim = c.newClaim()
-	for {
-		if c.away() {
-			return claim, nil
-		}
-		got, answered := c.claim(ctx, c.floorKey(lane), claim, min(claimTTL, limit))
-		if ctx.Err() != nil {
-			c.releaseFloor(ctx, lane, claim) // The claim may have been granted.
-			return "", context.Cause(ctx)
-		}
-		if got || !answered {
-			return claim, nil
-		}
-		if !pause(ctx, nil, floorPoll) {
-			return "", context.Cause(ctx)
-		}
-	}
-}
-
-func (c *claims) releaseFloor(ctx context.Context, lane laneName, claim string) {
-	c.release(ctx, c.floorKey(lane), claim)
-}
-
-// awaitOthers waits until every other process has read the claim and is idle on the lane, or over is closed, or Redis
-// does not answer. Only the end of ctx is an error.
-func (c *claims) awaitOthers(ctx context.Context, lane laneName, claim string, over <-chan struct{}) error {
-	for {
-		var members map[string]string
-		answered := c.ask(ctx, func(ctx context.Context) (err error) {
-			members, err = c.client.HGetAll(ctx, c.membersKey(lane)).Result()
-			return err
-		})
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !answered || c.othersIdle(members, claim) {
-			return nil
-		}
-		if !pause(ctx, over, floorPoll) {
-			return context.Cause(ctx) // nil when over
-		}
-	}
-}
-
-// othersIdle reports whether all other live processes have read the claim and are idle on the lane.
-func (c *claims) othersIdle(members map[string]string, claim string) bool {
-	now := c.clock.Now()
-	for node, text := range members {
-		state, ok := parseLaneState(text)
-		if node == c.node || !ok || now.Sub(state.at) > laneStateTTL {
-			continue
-		}
-		if state.busy || state.foreign != claim {
-			return false
-		}
-	}
-	return true
-}
-
-// laneState is what a process publishes about one of its lanes.
-type laneState struct {
-	at      time.Time
-	foreign string // another process's claim, which keeps this one from beginning new work
-	busy    bool
-}
-
-func (s laneState) String() string {
-	return fmt.Sprintf("%d|%t|%s", s.at.UnixMilli(), s.busy, s.foreign)
-}
-
-func parseLaneState(text string) (laneState, bool) {
-	parts := strings.SplitN(text, "|", 3)
-	if len(parts) != 3 {
-		return laneState{}, false
-	}
-	at, err := strconv.ParseInt(parts[0], 10, 64)
-	return laneState{at: time.UnixMilli(at), busy: parts[1] == "true", foreign: parts[2]}, err == nil
-}
-
-// syncLaneStates publishes the states of the floors' lanes, renews this process's claims and reads those of others.
-func (c *claims) syncLaneStates(ctx context.Context, floors []*floor) {
-	if c.client == nil || len(floors) == 0 {
-		return
-	}
-	c.syncing.Lock()
-	defer c.syncing.Unlock()
-	holders := make([]*goredis.StringCmd, len(floors))
-	answered := c.ask(ctx, func(ctx context.Context) error {
-		_, err := c.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			for i, f := range floors {
-				_, foreign := f.state()
-				members := c.membersKey(f.lane)
-				p.HSet(ctx, members, c.node, laneState{at: c.clock.Now(), foreign: foreign, busy: f.slots.busy()}.String())
-				p.PExpire(ctx, members, time.Minute)
-				holders[i] = p.Get(ctx, c.floorKey(f.lane))
-			}
-			return nil
-		})
-		return err
-	})
-	if !answered {
-		if clock.Since(c.heardAt) > laneStateTTL {
-			for _, f := range floors {
-				f.setHolder("")
-			}
-		}
-		return
-	}
-	c.heardAt = clock.Mark()
-	for i, f := range floors {
-		f.setHolder(holders[i].Val())
-		if claim, _ := f.state(); claim != "" {
-			// This does not extend the claim beyond enter's limit, whose timer releases it.
-			c.renew(ctx, c.floorKey(f.lane), claim, claimTTL)
-		}
-	}
-}
-
-// leaveLane withdraws this process's state of a lane.
-func (c *claims) leaveLane(ctx context.Context, lane laneName) {
-	c.ask(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		return c.client.HDel(ctx, c.membersKey(lane), c.node).Err()
-	})
-}
-
-// pause waits for d. It returns false if ctx ended or over was closed first.
-func pause(ctx context.Context, over <-chan struct{}, d time.Duration) bool {
+// pause waits for d. It returns false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-over:
-		return false
 	case <-ctx.Done():
 		return false
 	}

@@ -96,29 +96,12 @@ func TestClaims_WhatIsClaimedTwiceIsOnesOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, _, r := newClaims(t)
-		got, answered := c.claim(t.Context(), "k", "n/1/7", claimTTL)
+		got, answered := c.claim(t.Context(), "k", "n/1/7")
 		require.Equal(t, []bool{true, true}, []bool{got, answered})
-		got, answered = c.claim(t.Context(), "k", "n/1/7", claimTTL)
+		got, answered = c.claim(t.Context(), "k", "n/1/7")
 		require.Equal(t, []bool{true, true}, []bool{got, answered}, "a request that was repeated because its answer was lost")
-		got, answered = c.claim(t.Context(), "k", "n/2/7", claimTTL)
+		got, answered = c.claim(t.Context(), "k", "n/2/7")
 		require.Equal(t, []bool{false, true}, []bool{got, answered})
 		require.Equal(t, claimTTL, r.Mini.TTL("k"))
-	})
-}
-
-func TestClaims_AFloorWhoseClaimantGivesUpIsReleased(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, hook, r := newClaims(t)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		revoked := errors.New("revoked")
-		hook.lose = func() error {
-			hook.lose = nil
-			cancel(revoked)
-			return context.Canceled
-		}
-		_, err := c.claimFloor(ctx, acmeNormal, time.Minute)
-		require.ErrorIs(t, err, revoked)
-		require.False(t, r.Mini.Exists(c.floorKey(acmeNormal)))
 	})
 }

@@ -37,6 +37,11 @@ type Store interface {
 	ActiveStops(ctx context.Context) ([]task.Stop, error)
 	ClaimSerialKey(ctx context.Context, want exclusion.SerialHold) (holder exclusion.SerialHold, err error)
 	ReleaseSerialKey(ctx context.Context, h exclusion.SerialHold) error
+	ReadFloors(ctx context.Context) (exclusion.Reading, error)
+	AskFloor(ctx context.Context, want exclusion.Floor) (exclusion.Turn, error)
+	ReleaseFloor(ctx context.Context, k task.Key, claim string) error
+	ReportFloors(ctx context.Context, node string, running map[int64]int) error
+	LeaveFloors(ctx context.Context, node string) error
 	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment,
 		error)
 	RecordStops(ctx context.Context, group, holder string, stops []ledger.Stop) error
@@ -57,7 +62,7 @@ type Deps struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Node       string // the name of this process in the subtasks' rows
-	// Redis keeps serial and exclusive subtasks of several processes apart; nil with a single process.
+	// Redis keeps serial subtasks of several processes apart; nil with a single process.
 	Redis goredis.UniversalClient
 	Keys  redis.Keys
 	Timer Timer
@@ -84,6 +89,7 @@ type Consumer struct {
 	causes     *telemetry.CauseLog
 	claims     *claims
 	serialKeys *serialKeys // of serial subtasks, as keyInProcess
+	floors     *floors
 	flights    flights
 	care       *semaphore.Weighted // of careful messages; a message that must run alone takes everybody
 	stops      stops
@@ -93,7 +99,10 @@ type Consumer struct {
 	stopped  bool
 	stop     context.CancelFunc
 	reloader sync.WaitGroup
-	good     map[laneName]settings.Lane // the last good state of each lane row; for reload alone
+	// The floors are read until the work has ended.
+	stopFloors  context.CancelFunc
+	floorReader sync.WaitGroup
+	good        map[laneName]settings.Lane // the last good state of each lane row; for reload alone
 
 	mu      sync.Mutex // guards what is below
 	pools   map[laneName]*pool
@@ -113,6 +122,7 @@ func New(cfg Config, deps Deps) (*Consumer, error) {
 	}
 	c.causes = telemetry.NewCauseLog(c.log)
 	c.serialKeys = newSerialKeys()
+	c.floors = newFloors(c)
 	c.stops.read = make(chan struct{})
 	c.care = semaphore.NewWeighted(everybody)
 	// The next process of a node has the same name and must not own this one's claims.
@@ -143,32 +153,20 @@ func (c *Consumer) Start(ctx context.Context) error {
 	c.checker.start()
 	c.outcomes.start()
 	c.started = true
-	var reloading context.Context
+	var reloading, reading context.Context
 	reloading, c.stop = context.WithCancel(context.Background())
 	c.readStops(ctx) // before the first message
+	c.floors.read(ctx)
+	reading, c.stopFloors = context.WithCancel(context.Background())
+	c.floorReader.Go(func() { c.floors.watch(reading) })
 	if err := c.reload(ctx); err != nil && len(c.open()) == 0 {
 		c.shutDown()
 		return fmt.Errorf("start the consumer: %w", err)
 	}
 	c.reloader.Go(func() { c.reloadForEver(reloading) })
-	c.reloader.Go(func() { c.syncLanesUntilEnd(reloading) })
 	c.reloader.Go(func() { c.watchStops(reloading) })
 	c.reloader.Go(func() { c.keepOnRoster(reloading) })
 	return nil
-}
-
-// syncLanesUntilEnd exchanges lane states with the other processes until ctx ends.
-func (c *Consumer) syncLanesUntilEnd(ctx context.Context) {
-	if c.claims.client == nil {
-		return
-	}
-	for pause(ctx, nil, laneStateInterval) {
-		var floors []*floor
-		for _, p := range c.open() {
-			floors = append(floors, p.floor)
-		}
-		c.claims.syncLaneStates(ctx, floors)
-	}
 }
 
 func randomName() string { return strings.ToLower(cryptorand.Text()[:8]) }
@@ -204,6 +202,9 @@ func (c *Consumer) shutDown() {
 		releasing.Go(p.release)
 	}
 	releasing.Wait()
+	c.stopFloors()
+	c.floorReader.Wait()
+	c.floors.leave()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.pools)

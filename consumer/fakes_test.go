@@ -32,8 +32,10 @@ type fakeStore struct {
 	asked   [][]task.Key
 	stops   []task.Stop
 	fail    error
-	noStops error         // of reading stops alone
-	hold    chan struct{} // when set, every call waits for it
+	noStops error // of reading stops alone
+	// noFloors is of reading and reporting floors alone.
+	noFloors error
+	hold     chan struct{} // when set, every call waits for it
 	*fakeExclusion
 }
 
@@ -41,17 +43,22 @@ type fakeStore struct {
 type fakeExclusion struct {
 	keysMu sync.Mutex
 	keys   map[string]exclusion.SerialHold
+	floors *exclusion.Queue
+	// outside has the subtasks with work outside.
+	outside map[task.Key]task.Envelope
+	asks    int // calls of AskFloor
 }
 
 func newFakeExclusion() *fakeExclusion {
-	return &fakeExclusion{keys: map[string]exclusion.SerialHold{}}
+	return &fakeExclusion{keys: map[string]exclusion.SerialHold{}, floors: exclusion.NewQueue(),
+		outside: map[task.Key]task.Envelope{}}
 }
 
 func (f *fakeExclusion) ClaimSerialKey(_ context.Context, want exclusion.SerialHold) (exclusion.SerialHold, error) {
 	f.keysMu.Lock()
 	defer f.keysMu.Unlock()
 	holder, held := f.keys[want.SerialKey]
-	if !held || holder.Key == want.Key && holder.Delivery < want.Delivery {
+	if !held || holder.Key == want.Key && holder.Delivery <= want.Delivery {
 		holder = want
 		f.keys[want.SerialKey] = want
 	}
@@ -64,6 +71,51 @@ func (f *fakeExclusion) ReleaseSerialKey(_ context.Context, h exclusion.SerialHo
 	if f.keys[h.SerialKey] == h {
 		delete(f.keys, h.SerialKey)
 	}
+	return nil
+}
+
+func (f *fakeStore) ReadFloors(context.Context) (exclusion.Reading, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	return f.floors.Read(clock.System{}.Now()), cmp.Or(f.noFloors, f.fail)
+}
+
+func (f *fakeExclusion) AskFloor(_ context.Context, want exclusion.Floor) (exclusion.Turn, error) {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	f.asks++
+	return f.floors.Ask(clock.System{}.Now(), want, func(floor exclusion.Floor) (n int, err error) {
+		for k, e := range f.outside {
+			if floor.Covers(e.Media, e.Lane) && !floor.Admits(k, e.Ancestors) {
+				n++
+			}
+		}
+		return n, nil
+	})
+}
+
+func (f *fakeExclusion) ReleaseFloor(_ context.Context, k task.Key, claim string) error {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	f.floors.Release(clock.System{}.Now(), k, claim)
+	return nil
+}
+
+func (f *fakeStore) ReportFloors(_ context.Context, node string, running map[int64]int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	f.floors.Report(clock.System{}.Now(), node, running)
+	return cmp.Or(f.noFloors, f.fail)
+}
+
+func (f *fakeExclusion) LeaveFloors(_ context.Context, node string) error {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	f.floors.Forget(node)
 	return nil
 }
 

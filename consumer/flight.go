@@ -90,7 +90,7 @@ func (f *flight) calling(ctx context.Context) context.Context {
 }
 
 // yields reports whether others need the subtask's place while it waits.
-func (f *flight) yields() bool { return f.s.message.HoldsUp() || f.p.slots.isShut() }
+func (f *flight) yields() bool { return f.s.message.HoldsUp() || f.p.c.floors.drains(f.s.Envelope) }
 
 // lendAfter is how long a call may wait for its limit before the subtask's slot is lent. A call that no limit holds
 // back waits for less, and its subtask counts as running. Otherwise the bound of the pool would not hold.

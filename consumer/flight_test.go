@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/store/exclusion"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -73,7 +74,7 @@ func TestFlight_AHandlerThatIgnoresItsTimeCostsItsSlotAlone(t *testing.T) {
 		require.EqualValues(t, 1, metricsOf(t, c)["adsync_consumer_handlers_hung acme acme.hangs"])
 		used, _ := pool.slots.state()
 		require.Equal(t, 1, used, "the handler that hangs keeps its slot")
-		require.False(t, pool.slots.busy(), "but is not waited for")
+		require.Empty(t, c.floors.running, "but no floor waits for it")
 
 		for i := range int64(20) {
 			m.deliver(message(s.wants(envelope(10+i)), ""))
@@ -87,7 +88,6 @@ func TestFlight_AHandlerThatIgnoresItsTimeCostsItsSlotAlone(t *testing.T) {
 		time.Sleep(time.Minute)
 		used, _ = pool.slots.state()
 		require.Zero(t, used)
-		require.False(t, pool.slots.busy(), "what hung and has returned counts no more")
 		require.Len(t, s.written(), 21, "what it says in the end is dropped")
 		require.EqualValues(t, 1, msg.done.Load())
 		require.Zero(t, metricsOf(t, c)["adsync_consumer_handlers_hung acme acme.hangs"])
@@ -243,13 +243,16 @@ func TestFlight_LendsItsSlotOnceHoweverManyCallsWait(t *testing.T) {
 func TestFlight_YieldsWhenOthersNeedItsPlace(t *testing.T) {
 	t.Parallel()
 	m := &fakeMessage{}
-	f := &flight{p: &pool{slots: newSlots(1, func(int) {})}, s: subtask{message: m}}
+	c, _, _ := newFaked(t)
+	f := &flight{p: &pool{c: c}, s: subtask{message: m, Envelope: envelope(1)}}
 	require.False(t, f.yields())
 	m.holdsUp.Store(true)
 	require.True(t, f.yields(), "its partition is full")
 	m.holdsUp.Store(false)
-	f.p.slots.close()
+	now := time.Now()
+	drains := exclusion.Floor{Media: "acme", Lane: "normal", Scope: task.OverLane, FrontAt: now, Drain: time.Minute}
+	c.floors.apply(exclusion.Reading{Now: now, Floors: []exclusion.Floor{drains}})
 	require.True(t, f.yields(), "an exclusive subtask waits for it")
-	f.p.slots.open()
+	c.floors.apply(exclusion.Reading{Now: now})
 	require.False(t, f.yields())
 }

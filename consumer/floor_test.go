@@ -2,71 +2,99 @@ package consumer
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
+	"adsync/base/broker"
 	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
 
-// stage records when the parallel and the exclusive work of one lane run.
+// stage records which subtasks run, and finds exclusive ones that run next to others.
 type stage struct {
-	mu       sync.Mutex
-	others   int
-	alone    int
-	together int // times that an exclusive subtask and another ran at the same time
+	mu     sync.Mutex
+	inside map[task.Key]task.Envelope
+	order  []task.Key // of their beginnings
+	faults []string
+	of     map[task.Key]task.Envelope // what the subtasks' messages say
 }
 
-func (s *stage) enter(exclusive bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if exclusive {
-		s.alone++
-	} else {
-		s.others++
-	}
-	if s.alone > 1 || s.alone == 1 && s.others > 0 {
-		s.together++
-	}
+func newStage() *stage {
+	return &stage{inside: map[task.Key]task.Envelope{}, of: map[task.Key]task.Envelope{}}
 }
 
-func (s *stage) leave(exclusive bool) {
+func (s *stage) enter(k task.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if exclusive {
-		s.alone--
-	} else {
-		s.others--
+	e := s.of[k]
+	s.order = append(s.order, k)
+	for _, other := range s.inside {
+		if clash(e, other) || clash(other, e) {
+			s.faults = append(s.faults, fmt.Sprintf("%v ran next to %v", k, other.Key))
+		}
 	}
+	s.inside[k] = e
 }
 
-func (s *stage) now() (others, alone, together int) {
+// clash reports whether an exclusive subtask may not run next to another one.
+func clash(alone, other task.Envelope) bool {
+	return alone.Concurrency == task.Exclusive && concerns(floorOf(alone), other)
+}
+
+func (s *stage) leave(k task.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.others, s.alone, s.together
+	delete(s.inside, k)
+}
+
+// now returns the accounts of the subtasks that run, ascending.
+func (s *stage) now() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	accounts := []int64{}
+	for k := range s.inside {
+		accounts = append(accounts, k.AccountID)
+	}
+	slices.Sort(accounts)
+	return accounts
+}
+
+// known notes what a subtask's message says.
+func (s *stage) known(e task.Envelope) task.Envelope {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of[e.Key] = e
+	return e
+}
+
+func (s *stage) working(name string, takes time.Duration) media.Handler {
+	return handler(name, func(ctx context.Context, w media.Work) (media.Result, error) {
+		s.enter(w.Key)
+		defer s.leave(w.Key)
+		select {
+		case <-time.After(takes):
+			return media.Result{}, nil
+		case <-ctx.Done():
+			return media.Result{}, ctx.Err()
+		}
+	})
 }
 
 // handlers returns acme.report, which takes two seconds, and acme.alone, which takes ten.
 func (s *stage) handlers() []media.Handler {
-	work := func(exclusive bool, takes time.Duration) func(context.Context, media.Work) (media.Result, error) {
-		return func(ctx context.Context, _ media.Work) (media.Result, error) {
-			s.enter(exclusive)
-			defer s.leave(exclusive)
-			select {
-			case <-time.After(takes):
-				return media.Result{}, nil
-			case <-ctx.Done():
-				return media.Result{}, ctx.Err()
-			}
-		}
-	}
-	return []media.Handler{handler("acme.report", work(false, 2*time.Second)),
-		handler("acme.alone", work(true, 10*time.Second))}
+	return []media.Handler{s.working("acme.report", 2*time.Second), s.working("acme.alone", 10*time.Second),
+		s.working("zeta.report", 2*time.Second), s.working("acme.token_refresh", 2*time.Second)}
 }
 
 func exclusive(account int64, limit time.Duration) task.Envelope {
@@ -75,240 +103,461 @@ func exclusive(account int64, limit time.Duration) task.Envelope {
 	return e
 }
 
+func over(e task.Envelope, scope task.Over) task.Envelope {
+	e.ExclusiveOver = scope
+	return e
+}
+
+var (
+	acmeOffline = laneName{"acme", "offline"}
+	zetaNormal  = laneName{"zeta", "normal"}
+)
+
+// in returns the envelope in another lane.
+func in(lane laneName, e task.Envelope) task.Envelope {
+	e.Media, e.Lane, e.Handler = lane.media, lane.lane, lane.media+".report"
+	return e
+}
+
+// house is some consumers on one database. Each has the lanes normal and offline of acme, and normal of zeta.
+type house struct {
+	*testing.T
+	at *stage
+	cs []*Consumer
+	ss []*fakeStore
+	ks []*fakeKafka
+}
+
+func newHouse(t *testing.T, n int, handlers ...media.Handler) *house {
+	t.Helper()
+	h := &house{T: t, at: newStage()}
+	if len(handlers) == 0 {
+		handlers = h.at.handlers()
+	}
+	for i := range n {
+		c, s, k := newFaked(t, handlers...)
+		s.lanes = []settings.Lane{{Media: "acme", Name: "normal", PoolSize: 4},
+			{Media: "acme", Name: "offline", PoolSize: 4}, {Media: "zeta", Name: "normal", PoolSize: 4}}
+		if i > 0 {
+			s.fakeExclusion = h.ss[0].fakeExclusion
+		}
+		require.NoError(t, c.Start(t.Context()))
+		h.cs, h.ss, h.ks = append(h.cs, c), append(h.ss, s), append(h.ks, k)
+	}
+	return h
+}
+
+// deliver passes a subtask to a consumer, as its partition does.
+func (h *house) deliver(i int, e task.Envelope) *fakeEnding {
+	m := message(h.ss[i].wants(h.at.known(e)), "")
+	if e.Outside {
+		m.Headers = append(m.Headers, broker.Header{Key: task.OutsideHeader, Value: []byte("1")})
+	}
+	return h.ks[i].member(laneName{e.Media, e.Lane}).deliver(m)
+}
+
+func (h *house) stop() {
+	for _, c := range h.cs {
+		c.Stop()
+	}
+	require.Empty(h, h.at.faults)
+	require.Zero(h, h.ss[0].rows())
+}
+
+// rows returns how many floors there are.
+func (f *fakeExclusion) rows() int {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	return len(f.floors.Read(time.Now()).Floors)
+}
+
 func TestExclusive_RunsAloneInItsLane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		c, s, k := newFaked(t, at.handlers()...)
-		require.NoError(t, c.Start(t.Context()))
-		m := k.member(acmeNormal)
-		for i := range int64(3) {
-			m.deliver(message(s.wants(envelope(1+i)), ""))
+		h := newHouse(t, 2)
+		h.deliver(0, envelope(1))
+		h.deliver(1, envelope(2))
+		h.deliver(0, exclusive(10, time.Minute))
+		time.Sleep(100 * time.Millisecond)
+		h.deliver(1, exclusive(11, time.Minute))
+		time.Sleep(1400 * time.Millisecond)
+		for i := range int64(6) {
+			h.deliver(int(i%2), envelope(20+i))
+			h.deliver(int(i%2), in(zetaNormal, envelope(30+i)))
 		}
-		synctest.Wait()
-		// There are three partitions: two bring exclusive work, one brings other work.
-		var partitions sync.WaitGroup
-		partitions.Go(func() { m.deliver(message(s.wants(exclusive(10, time.Minute)), "")) })
-		synctest.Wait()
-		partitions.Go(func() { m.deliver(message(s.wants(exclusive(11, time.Minute)), "")) })
-		partitions.Go(func() {
-			for i := range int64(8) {
-				m.deliver(message(s.wants(envelope(20+i)), ""))
-			}
-		})
-		time.Sleep(time.Second)
-		others, alone, _ := at.now()
-		require.Equal(t, []int{3, 0}, []int{others, alone}, "it waits until those that run have ended")
-		time.Sleep(2 * time.Second)
-		others, alone, _ = at.now()
-		require.Equal(t, []int{0, 1}, []int{others, alone}, "and nothing begins at the same time")
+		time.Sleep(3 * time.Second)
+		require.Empty(t, slices.DeleteFunc(h.at.now(), func(id int64) bool { return id >= 30 }),
+			"it waits until those that run have ended, and nothing of its lane begins")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []int64{10}, h.at.now())
 		time.Sleep(time.Minute)
-		partitions.Wait()
-		synctest.Wait()
-		_, _, together := at.now()
-		require.Zero(t, together)
-		require.Len(t, s.written(), 13)
-		c.Stop()
+		require.Len(t, h.ss[0].written(), 8)
+		require.Len(t, h.ss[1].written(), 8)
+		require.Equal(t, []int64{10, 11}, accountsOf(h.at.order, 10, 11), "who asks first gets it first")
+		h.stop()
 	})
+}
+
+// accountsOf returns some accounts in the order in which their subtasks began.
+func accountsOf(order []task.Key, of ...int64) (accounts []int64) {
+	for _, k := range order {
+		if slices.Contains(of, k.AccountID) {
+			accounts = append(accounts, k.AccountID)
+		}
+	}
+	return accounts
+}
+
+func TestExclusive_OverItsScope(t *testing.T) {
+	t.Parallel()
+	for scope, next := range map[task.Over][]int64{
+		task.OverLane:       {2, 3, 4, 10}, // the offline lane, the other platform, and the tokens
+		task.OverPlatform:   {3, 4, 10},
+		task.OverEverything: {4, 10},
+	} {
+		t.Run(string(scope), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, 2)
+				h.deliver(0, over(exclusive(10, time.Minute), scope))
+				time.Sleep(6 * time.Second)
+				require.Equal(t, []int64{10}, h.at.now())
+				tokens := envelope(4)
+				tokens.Handler = "acme.token_refresh"
+				h.deliver(1, envelope(1))
+				h.deliver(1, in(acmeOffline, envelope(2)))
+				h.deliver(1, in(zetaNormal, envelope(3)))
+				h.deliver(1, tokens)
+				time.Sleep(time.Second)
+				require.Equal(t, next, h.at.now())
+				time.Sleep(time.Minute)
+				require.Len(t, h.ss[1].written(), 4)
+				h.stop()
+			})
+		})
+	}
 }
 
 func TestExclusive_HoldsUpOthersForItsLimitAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		c, s, k := newFaked(t, at.handlers()...)
-		require.NoError(t, c.Start(t.Context()))
-		m := k.member(acmeNormal)
-		m.deliver(message(s.wants(exclusive(10, 4*time.Second)), ""))
-		go m.deliver(message(s.wants(envelope(1)), ""))
+		h := newHouse(t, 1)
+		h.deliver(0, exclusive(10, 4*time.Second))
+		time.Sleep(6 * time.Second)
+		h.deliver(0, envelope(1))
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []int64{10}, h.at.now())
 		time.Sleep(3 * time.Second)
-		others, alone, _ := at.now()
-		require.Equal(t, []int{0, 1}, []int{others, alone})
-		time.Sleep(1500 * time.Millisecond)
-		others, alone, _ = at.now()
-		require.Equal(t, []int{1, 1}, []int{others, alone}, "after its limit it is one of many")
+		require.Equal(t, []int64{1, 10}, h.at.now(), "after its limit it is one of many")
 		time.Sleep(time.Minute)
-		require.Len(t, s.written(), 2)
-		c.Stop()
+		require.Len(t, h.ss[0].written(), 2)
+		h.at.faults = nil
+		h.stop()
 	})
 }
 
-func TestExclusive_DoesNotWaitForOneThatNeverEnds(t *testing.T) {
+// An exclusive subtask whose others do not end in time is deferred, and they continue meanwhile.
+func TestExclusive_DrainsForItsLimitAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		wake := make(chan struct{})
-		c, s, k := newFaked(t, append(at.handlers(), handler("acme.hangs",
-			func(context.Context, media.Work) (media.Result, error) {
-				<-wake
-				return media.Result{}, nil
-			}))...)
-		require.NoError(t, c.Start(t.Context()))
-		m := k.member(acmeNormal)
-		hangs := envelope(1)
-		hangs.Handler, hangs.Timeout = "acme.hangs", time.Second
-		m.deliver(message(s.wants(hangs), ""))
-		go m.deliver(message(s.wants(exclusive(10, time.Minute)), ""))
-		time.Sleep(time.Second + hangGrace + time.Second)
-		_, alone, _ := at.now()
-		require.Equal(t, 1, alone)
-		close(wake)
-		time.Sleep(time.Minute)
-		require.Len(t, s.written(), 2)
-		c.Stop()
+		at := newStage()
+		h := newHouse(t, 2, at.working("acme.report", time.Hour), at.working("acme.alone", time.Second))
+		h.at = at
+		long := envelope(1)
+		long.Timeout = 2 * time.Hour
+		h.deliver(1, long)
+		e := exclusive(10, time.Minute)
+		e.ExclusiveDrain = 20 * time.Second
+		h.deliver(0, e)
+		time.Sleep(10 * time.Second)
+		h.deliver(0, in(acmeNormal, envelope(2)))
+		require.Equal(t, []int64{1}, at.now())
+		time.Sleep(15 * time.Second)
+		require.Equal(t, []int64{1, 2}, at.now(), "the others continue")
+		require.Len(t, h.ss[0].written(), 1)
+		o := h.ss[0].written()[0]
+		require.Equal(t, task.Deferred, o.State)
+		require.Zero(t, o.Attempt)
+		require.Contains(t, o.Reason, "others were not idle within 20s, so it tries again: ")
+		require.Contains(t, o.Reason, " runs 1")
+		require.InDelta(t, 1, metricsOf(t, h.cs[0])["adsync_consumer_exclusive_drains_failed_total"], 0)
+		time.Sleep(2 * time.Hour)
+		h.stop()
 	})
+}
+
+// A consumer that is killed counts as dead when it has been silent for some seconds. What it held stays with its
+// subtask: the next delivery in another process finds that it holds it.
+func TestExclusive_OverATakeover(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, 2)
+		h.cs[0].cfg.DrainTimeout = time.Second
+		h.deliver(0, exclusive(10, time.Minute))
+		time.Sleep(7 * time.Second)
+		h.cs[0].Stop() // in the middle of the subtask
+		require.Equal(t, 1, h.ss[1].rows())
+		h.deliver(1, envelope(1))
+		time.Sleep(10 * time.Second)
+		require.Empty(t, h.at.now(), "nothing runs next to a floor whose process has gone")
+		h.deliver(1, exclusive(10, time.Minute))
+		time.Sleep(time.Second)
+		require.Equal(t, []int64{10}, h.at.now(), "it does not ask again")
+		time.Sleep(time.Minute)
+		require.Len(t, h.ss[1].written(), 2)
+		h.stop()
+	})
+}
+
+// A subtask keeps its floor while an outside worker has its job, and one with a job is waited for.
+func TestExclusive_WithWorkOutside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, 1, handler("acme.report", func(context.Context, media.Work) (media.Result, error) {
+			return media.Result{}, nil
+		}), handler("acme.alone", func(_ context.Context, w media.Work) (media.Result, error) {
+			if w.Delivery == 1 {
+				return media.Result{}, &media.DeferError{After: time.Minute, Reason: "its job", WaitsFor: "job:1"}
+			}
+			return media.Result{}, nil
+		}), handler("zeta.report", nil))
+		build := in(zetaNormal, envelope(5))
+		h.ss[0].keysMu.Lock()
+		h.ss[0].outside[build.Key] = build
+		h.ss[0].keysMu.Unlock()
+		h.deliver(0, over(exclusive(10, time.Minute), task.OverEverything))
+		time.Sleep(20 * time.Second)
+		require.Empty(t, h.ss[0].written(), "a job of an outside worker is waited for")
+		build.Handler, build.Outside, build.Delivery = "acme.report", true, 2 // It takes no time.
+		h.deliver(0, build)
+		time.Sleep(time.Second)
+		require.Len(t, h.ss[0].written(), 1, "the delivery that ends such work is let through")
+		h.ss[0].keysMu.Lock()
+		clear(h.ss[0].outside)
+		h.ss[0].keysMu.Unlock()
+		time.Sleep(time.Second)
+		require.Len(t, h.ss[0].written(), 2)
+		require.True(t, h.ss[0].written()[1].Outside)
+		h.deliver(0, envelope(1))
+		time.Sleep(20 * time.Second)
+		require.Len(t, h.ss[0].written(), 2, "the floor is kept between its deliveries")
+		again := over(exclusive(10, time.Minute), task.OverEverything)
+		again.Delivery, again.Outside = 2, true
+		h.deliver(0, again)
+		time.Sleep(3 * time.Second)
+		require.Len(t, h.ss[0].written(), 4)
+		h.stop()
+	})
+}
+
+// Work that the holder's run orders passes, also exclusive work, and wherever others wait.
+func TestExclusive_ItsDescendantsPass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, 2)
+		holder := over(exclusive(10, time.Minute), task.OverEverything)
+		holder.RunID++
+		h.deliver(0, holder)
+		time.Sleep(6 * time.Second)
+		later := over(exclusive(11, time.Minute), task.OverEverything)
+		h.deliver(1, later)
+		h.deliver(1, envelope(1))
+		child := in(acmeOffline, envelope(2))
+		child.RunID, child.Ancestors = child.RunID+2, []int64{holder.RunID}
+		h.deliver(1, child)
+		alone := exclusive(3, time.Minute)
+		alone.RunID, alone.Ancestors = alone.RunID+3, []int64{7, holder.RunID}
+		h.deliver(1, alone)
+		time.Sleep(3500 * time.Millisecond)
+		require.Equal(t, []int64{3, 10}, h.at.now())
+		require.Contains(t, h.at.order, child.Key)
+		time.Sleep(2 * time.Minute)
+		require.Len(t, h.ss[1].written(), 4)
+		h.stop()
+	})
+}
+
+// A process that was paused reads the floors again before it begins anything.
+func TestFloors_NothingBeginsByAnOldReading(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, 2)
+		h.ss[1].set(func(s *fakeStore) { s.noFloors = errors.New("connection refused") })
+		time.Sleep(floorValid + time.Second)
+		h.deliver(1, envelope(1))
+		time.Sleep(10 * time.Second)
+		require.Empty(t, h.at.now())
+		h.deliver(0, exclusive(10, time.Minute))
+		time.Sleep(7 * time.Second)
+		require.Equal(t, []int64{10}, h.at.now(), "a silent consumer counts as dead")
+		h.ss[1].set(func(s *fakeStore) { s.noFloors = nil })
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []int64{10}, h.at.now())
+		time.Sleep(time.Minute)
+		require.Len(t, h.ss[1].written(), 1)
+		h.stop()
+	})
+}
+
+// Orders, age, and the end of the partition end the wait for a floor and remove it.
+func TestExclusive_WhatEndsItsWait(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  func(h *house, waiting *fakeEnding)
+		want task.State
+	}{
+		"a cancel": {func(h *house, _ *fakeEnding) {
+			h.ss[0].set(func(s *fakeStore) {
+				s.stops = []task.Stop{{ID: 1 << 50, Verb: task.Cancel, Kind: task.StopAccount, Target: "10"}}
+			})
+		}, task.Cancelled},
+		"a pause": {func(h *house, _ *fakeEnding) {
+			h.ss[0].set(func(s *fakeStore) {
+				s.stops = []task.Stop{{ID: 1 << 50, Verb: task.Pause, Kind: task.StopAccount, Target: "10"}}
+			})
+		}, task.Deferred},
+		"its time to live":         {func(*house, *fakeEnding) { time.Sleep(4500 * time.Millisecond) }, task.Expired},
+		"a partition that is full": {func(_ *house, waiting *fakeEnding) { waiting.holdsUp.Store(true) }, task.Deferred},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, 1)
+				h.deliver(0, exclusive(11, 10*time.Minute))
+				time.Sleep(6 * time.Second)
+				e := exclusive(10, time.Minute)
+				if c.want == task.Expired {
+					e.Deadline = time.Now().Add(6 * time.Second)
+				}
+				waiting := h.deliver(0, e)
+				time.Sleep(2 * time.Second)
+				require.Equal(t, 2, h.ss[0].rows())
+				c.end(h, waiting)
+				time.Sleep(2 * time.Second)
+				require.Equal(t, c.want, answerTo(h.ss[0], e).State)
+				require.EqualValues(t, 1, waiting.done.Load())
+				time.Sleep(time.Minute)
+				h.stop()
+			})
+		})
+	}
 }
 
 func TestExclusive_WaitsNoLongerThanItsPartition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		c, s, k := newFaked(t, at.handlers()...)
-		require.NoError(t, c.Start(t.Context()))
-		m := k.member(acmeNormal)
-		running := m.deliver(message(s.wants(envelope(1)), ""))
-		waiting := make(chan *fakeEnding, 1)
-		go func() { waiting <- m.deliver(message(s.wants(exclusive(10, time.Minute)), "")) }()
-		synctest.Wait()
-		c.Stop()
+		h := newHouse(t, 1)
+		running := h.deliver(0, envelope(1))
+		waiting := h.deliver(0, exclusive(10, time.Minute))
+		parked := h.deliver(0, envelope(2))
+		time.Sleep(time.Second)
+		h.stop()
 		require.EqualValues(t, 1, running.done.Load())
-		require.EqualValues(t, 1, (<-waiting).abandoned.Load())
-		require.Len(t, s.written(), 1)
+		require.EqualValues(t, 1, waiting.abandoned.Load())
+		require.EqualValues(t, 1, parked.abandoned.Load()+parked.done.Load())
 	})
 }
 
-func TestExclusive_HoldsUpTheLaneInEveryProcess(t *testing.T) {
+// An exclusive message whose subtask has ended holds up no other: its row is read before it asks.
+func TestExclusive_AMessageThatComesAgainAsksForNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		cs, ss, ks, _ := pair(t, func(int) []media.Handler { return at.handlers() })
-		time.Sleep(3 * time.Second)
-		var partitions sync.WaitGroup
-		feed := func(i int, envelopes ...task.Envelope) {
-			for _, e := range envelopes {
-				ss[i].wants(e)
-			}
-			partitions.Go(func() {
-				for _, e := range envelopes {
-					ks[i].member(acmeNormal).deliver(message(e, ""))
-				}
-			})
-		}
-		many := func(from, n int64) (all []task.Envelope) {
-			for i := range n {
-				all = append(all, envelope(from+i))
-			}
-			return all
-		}
-		feed(0, many(100, 40)...)
-		feed(1, many(200, 40)...)
-		time.Sleep(time.Second)
-		feed(0, exclusive(1, time.Minute))
-		feed(1, exclusive(2, time.Minute))
-		time.Sleep(10 * time.Minute)
-		partitions.Wait()
-		synctest.Wait()
-		_, _, together := at.now()
-		require.Zero(t, together)
-		require.Len(t, ss[0].written(), 41)
-		require.Len(t, ss[1].written(), 41)
-		cs[0].Stop()
-		cs[1].Stop()
-	})
-}
-
-func TestExclusive_WaitsUntilEveryProcessHasHeardOfIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		cs, ss, ks, _ := pair(t, func(int) []media.Handler { return at.handlers() })
-		time.Sleep(3*laneStateInterval + laneStateInterval/2) // Both have said that they are idle.
-		ss[0].wants(exclusive(1, time.Minute))
-		go ks[0].member(acmeNormal).deliver(message(exclusive(1, time.Minute), ""))
-		time.Sleep(time.Millisecond)
-		ks[1].member(acmeNormal).deliver(message(ss[1].wants(envelope(2)), ""))
-		synctest.Wait()
-		others, alone, _ := at.now()
-		require.Equal(t, []int{1, 0}, []int{others, alone}, "the other cannot know yet")
-		time.Sleep(time.Minute)
-		_, _, together := at.now()
-		require.Zero(t, together)
-		require.Len(t, ss[0].written(), 1)
-		require.Len(t, ss[1].written(), 1)
-		cs[0].Stop()
-		cs[1].Stop()
-	})
-}
-
-func TestExclusive_AProcessThatDiedHoldsUpNobodyForLong(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		cs, ss, ks, r := pair(t, func(int) []media.Handler { return at.handlers() })
-		time.Sleep(3 * time.Second)
-		lane := acmeNormal
-		// Another process was busy in the lane, claimed its floor, and died.
-		client := r.Client(t)
-		require.NoError(t, client.HSet(t.Context(), cs[0].claims.membersKey(lane), "dead",
-			laneState{at: time.Now(), busy: true}.String()).Err())
-		require.NoError(t, client.Set(t.Context(), cs[0].claims.floorKey(lane), "dead/1", claimTTL).Err())
-		time.Sleep(2 * laneStateInterval)
-		var partitions sync.WaitGroup
-		partitions.Go(func() { ks[0].member(lane).deliver(message(ss[0].wants(exclusive(1, time.Minute)), "")) })
-		partitions.Go(func() { ks[1].member(lane).deliver(message(ss[1].wants(envelope(2)), "")) })
-		time.Sleep(time.Second)
-		others, alone, _ := at.now()
-		require.Zero(t, others+alone, "its claim still holds")
-		time.Sleep(claimTTL + 30*time.Second)
-		partitions.Wait()
-		require.Len(t, ss[0].written(), 1)
-		require.Len(t, ss[1].written(), 1)
-		cs[0].Stop()
-		cs[1].Stop()
-	})
-}
-
-func TestExclusive_WithoutRedisEachProcessHasItsOwnFloor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		cs, ss, ks, r := pair(t, func(int) []media.Handler { return at.handlers() })
-		client := r.Client(t)
-		require.NoError(t, client.Set(t.Context(), cs[0].claims.floorKey(acmeNormal), "gone/1", time.Hour).Err())
-		time.Sleep(2 * laneStateInterval)
-		r.Mini.SetError("LOADING")
-		time.Sleep(laneStateTTL + 2*awayPause)
-		ks[0].member(acmeNormal).deliver(message(ss[0].wants(envelope(1)), ""))
-		ks[1].member(acmeNormal).deliver(message(ss[1].wants(exclusive(2, time.Minute)), ""))
-		synctest.Wait()
-		others, alone, _ := at.now()
-		require.Equal(t, []int{1, 1}, []int{others, alone}, "nobody waits for a Redis that is away")
-		time.Sleep(time.Minute)
-		require.Len(t, ss[0].written(), 1)
-		require.Len(t, ss[1].written(), 1)
-		r.Mini.SetError("")
-		cs[0].Stop()
-		cs[1].Stop()
-	})
-}
-
-// An exclusive message whose subtask has ended holds up no other: its row is read before the lane is cleared for it.
-func TestExclusive_AMessageThatComesAgainDoesNotClearTheLane(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var at stage
-		c, s, k := newFaked(t, at.handlers()...)
-		require.NoError(t, c.Start(t.Context()))
-		m := k.member(acmeNormal)
-		m.deliver(message(s.wants(envelope(1)), ""))
-		synctest.Wait()
+		h := newHouse(t, 1)
 		again := exclusive(10, time.Minute)
-		s.set(func(s *fakeStore) { s.states[again.Key] = ledger.SubtaskStatus{State: task.Succeeded, Delivery: 1} })
-		began := time.Now()
-		ended := m.deliver(message(again, ""))
+		h.ss[0].set(func(s *fakeStore) { s.states[again.Key] = ledger.SubtaskStatus{State: task.Succeeded, Delivery: 1} })
+		ended := h.ks[0].member(acmeNormal).deliver(message(again, ""))
 		synctest.Wait()
 		require.EqualValues(t, 1, ended.done.Load())
-		require.Less(t, time.Since(began), time.Second, "it does not wait for those that run")
-		c.Stop()
+		require.Zero(t, h.ss[0].asks)
+		h.stop()
+	})
+}
+
+// A consumer that has no exclusive work and no floors writes nothing about them.
+func TestFloors_CostNothingWithoutExclusiveWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, 1)
+		h.deliver(0, envelope(1))
+		time.Sleep(time.Minute)
+		require.False(t, h.cs[0].floors.reports)
+		h.stop()
+	})
+}
+
+// Random subtasks over lanes and platforms, exclusive ones of the three scopes among them, on three consumers of which
+// one dies: no exclusive one runs next to another, and all end.
+func TestExclusive_Property(t *testing.T) {
+	t.Parallel()
+	type job struct {
+		at    time.Duration
+		e     task.Envelope
+		where int
+		takes time.Duration
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		var jobs []job
+		lanes := []laneName{acmeNormal, acmeOffline, zetaNormal}
+		for n := range rapid.IntRange(3, 14).Draw(rt, "jobs") {
+			lane := rapid.SampledFrom(lanes).Draw(rt, "lane")
+			e := in(lane, envelope(int64(n+1)))
+			if rapid.IntRange(0, 2).Draw(rt, "exclusive") == 0 {
+				e.Concurrency, e.ExclusiveMax, e.ExclusiveDrain = task.Exclusive, time.Hour, time.Hour
+				e.ExclusiveOver = rapid.SampledFrom([]task.Over{task.OverLane, task.OverPlatform,
+					task.OverEverything}).Draw(rt, "scope")
+			}
+			jobs = append(jobs, job{
+				at: time.Duration(rapid.IntRange(0, 20_000).Draw(rt, "at")) * time.Millisecond, e: e,
+				where: rapid.IntRange(0, 2).Draw(rt, "where"),
+				takes: time.Duration(rapid.IntRange(0, 8000).Draw(rt, "takes")) * time.Millisecond,
+			})
+		}
+		dies := time.Duration(rapid.IntRange(0, 30_000).Draw(rt, "dies")) * time.Millisecond
+		synctest.Test(t, func(t *testing.T) {
+			var h *house
+			var dead atomic.Bool
+			work := func(ctx context.Context, w media.Work) (media.Result, error) {
+				h.at.enter(w.Key)
+				defer h.at.leave(w.Key)
+				select {
+				case <-time.After(jobs[w.AccountID-1].takes):
+					return media.Result{}, nil
+				case <-ctx.Done():
+					return media.Result{}, ctx.Err()
+				}
+			}
+			h = newHouse(t, 3, handler("acme.report", work), handler("zeta.report", work))
+			h.cs[2].cfg.DrainTimeout = time.Second
+			var working sync.WaitGroup
+			for _, j := range jobs {
+				working.Go(func() {
+					time.Sleep(j.at)
+					for {
+						i := j.where
+						if i == 2 && dead.Load() {
+							i = 0
+						}
+						ended := h.deliver(i, j.e)
+						for ended.done.Load()+ended.abandoned.Load() == 0 {
+							time.Sleep(100 * time.Millisecond)
+						}
+						o := answerTo(h.ss[i], j.e)
+						switch {
+						case ended.abandoned.Load() > 0:
+							continue
+						case !o.State.Open():
+							return
+						}
+						time.Sleep(time.Until(o.DueAt))
+						j.e.Delivery++
+					}
+				})
+			}
+			time.Sleep(dies)
+			dead.Store(true)
+			h.cs[2].Stop()
+			working.Wait()
+			h.stop()
+		})
 	})
 }

@@ -23,7 +23,7 @@ type subtask struct {
 	message   ending
 	careful   *carefulMessage // set if the message's partition needs care
 	leave     func()          // gives up what keeps others waiting; may be called twice
-	hold      *serialHold     // of its serial key, in the database; nil if it has none
+	hold      *hold           // of its serial key or floor, in the database; nil if it has none
 }
 
 // take handles each message, in the order of its partition. It blocks until the pool has a slot, which slows reading
@@ -59,39 +59,37 @@ func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
 		}
 		defer careful.wait(ctx)
 	}
-	switch e.Concurrency {
+	p.dispatch(ctx, s)
+}
+
+// dispatch works on a subtask as its concurrency allows.
+func (p *pool) dispatch(ctx context.Context, s subtask) {
+	switch s.Concurrency {
 	case task.Serial:
 		p.takeSerial(ctx, s)
 	case task.Exclusive:
-		p.takeExclusive(ctx, s)
+		go p.exclusive(ctx, s)
 	default:
 		p.begin(ctx, s)
 	}
 }
 
-// begin waits for a slot and works on the subtask.
+// begin waits for a slot and works on the subtask. While an exclusive subtask forbids it, it waits without a slot and
+// without its serial key, which the exclusive one may need.
 func (p *pool) begin(ctx context.Context, s subtask) {
 	if err := p.slots.acquire(ctx, s.partition); err != nil {
 		p.abandon(s.message)
 		s.leave()
 		return
 	}
-	p.start(ctx, s, p.slots.release)
-}
-
-// takeExclusive works on the subtask when nothing else of its lane runs.
-func (p *pool) takeExclusive(ctx context.Context, s subtask) {
-	// The row is read first, so that a repeated message does not hold up the lane.
-	if !p.wanted(ctx, s) {
+	admitted, ok := p.c.floors.admit(s)
+	if !ok {
+		p.slots.release()
+		s.leave()
+		p.c.floors.park(ctx, p, s)
 		return
 	}
-	leave, release, err := p.floor.enter(ctx, s.partition, s.ExclusiveMax)
-	if err != nil {
-		p.abandon(s.message)
-		return
-	}
-	s.leave = leave
-	p.start(ctx, s, release)
+	p.start(ctx, admitted, p.slots.release)
 }
 
 // refuse ends a message whose headers cannot be read, so that it does not hold up later ones.

@@ -21,6 +21,7 @@ type metrics struct {
 	panics       *prometheus.CounterVec
 	hung         *prometheus.GaugeVec
 	killers      prometheus.Counter
+	drainsFailed prometheus.Counter
 	interrupted  *prometheus.CounterVec
 	stale        prometheus.Counter
 	batchSize    prometheus.Histogram
@@ -64,6 +65,8 @@ func newMetrics(c *Consumer) *metrics {
 		}, []string{"media", "verb"}),
 		killers: counter("process_killers_total",
 			"Subtasks that failed because their process ended each time it worked on them."),
+		drainsFailed: counter("exclusive_drains_failed_total",
+			"Exclusive subtasks that were deferred because others were not idle in time."),
 		stale: counter("outcomes_stale_total",
 			"Outcomes that changed nothing: the subtask had ended, was sent again, or no longer exists."),
 		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -92,8 +95,8 @@ func newMetrics(c *Consumer) *metrics {
 // register registers the metrics. The consumer must be complete, because each scrape reads it.
 func (m *metrics) register(registerer prometheus.Registerer) error {
 	for _, collector := range []prometheus.Collector{
-		m.subtasks, m.seconds, m.panics, m.hung, m.killers, m.interrupted, m.stale, m.batchSize, m.flushSeconds,
-		m.flushErrors, m.reloadErrors, m,
+		m.subtasks, m.seconds, m.panics, m.hung, m.killers, m.drainsFailed, m.interrupted, m.stale, m.batchSize,
+		m.flushSeconds, m.flushErrors, m.reloadErrors, m,
 	} {
 		if err := registerer.Register(collector); err != nil {
 			return fmt.Errorf("register consumer metrics: %w", err)

@@ -42,7 +42,7 @@ type pool struct {
 	slots    *slots     // the same bound with waiting in order and with a context, which ants does not offer
 	busy     sync.WaitGroup
 	limit    *workersLimit
-	floor    *floor
+	asking   chan struct{} // full while an exclusive subtask of the lane asks for its floor
 	assigned *assigned
 	drains   drains
 	// beginning holds a token for each subtask between its beginning and its first call of a platform.
@@ -57,18 +57,17 @@ func newPool(c *Consumer, name laneName, row settings.Lane) (*pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a pool of workers: %w", err)
 	}
-	p := &pool{c: c, name: name, workers: workers, beginning: make(chan struct{}, beginningMax)}
+	p := &pool{c: c, name: name, workers: workers, beginning: make(chan struct{}, beginningMax),
+		asking: make(chan struct{}, 1)}
 	p.slots = newSlots(row.PoolSize, workers.Tune)
 	p.limit = newWorkersLimit(p.slots, c.claims, name)
 	p.rank(row)
 	p.assigned = newAssigned(c, c.kafka.groupName(name), p.slots)
-	p.floor = newFloor(p.slots, c.claims, name)
 	return p, nil
 }
 
 // join starts to read the lane, with a limit of workers over all consumers.
 func (p *pool) join(ctx context.Context, workersMax int) error {
-	p.c.claims.syncLaneStates(ctx, []*floor{p.floor}) // Another process may hold the lane's floor now.
 	p.limit.set(ctx, workersMax)
 	p.member = p.c.kafka.join(p.name, p.take, p.assigned)
 	err := p.member.Start(ctx)
@@ -151,7 +150,7 @@ func (p *pool) submit(ctx context.Context, run func()) error {
 			return err
 		case try <= submitSpins:
 			runtime.Gosched()
-		case pause(ctx, nil, wait):
+		case pause(ctx, wait):
 			wait = min(2*wait, submitPauseMax)
 		default:
 			return context.Cause(ctx)
@@ -163,7 +162,6 @@ func (p *pool) submit(ctx context.Context, run func()) error {
 func (p *pool) leave(ctx context.Context) {
 	p.member.Stop()
 	p.limit.set(ctx, 0) // after the work, which counts until it has ended
-	p.c.claims.leaveLane(ctx, p.name)
 }
 
 // release ends the workers. Handlers that ignore the end of their context keep running.

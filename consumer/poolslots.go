@@ -7,8 +7,8 @@ import (
 )
 
 // slots bounds how many subtasks of a lane run at a time. Callers wait with a context, in the order of acquire. The
-// bound can change while subtasks run. While the slots are shut, nothing new begins. The size of the lane's worker pool
-// follows: see capacity. While the slots are shared, a free slot alone is not enough: waiters also need grant.
+// bound can change while subtasks run. The size of the lane's worker pool follows: see capacity. While the slots are
+// shared, a free slot alone is not enough: waiters also need grant.
 type slots struct {
 	tune func(capacity int) // sets how many workers there may be; called under mu
 
@@ -19,9 +19,7 @@ type slots struct {
 	lent    int // of used: slots that others may use, because their owners wait for a call limit
 	hung    int // of used: slots whose handlers ignore the end of their context
 	seized  int // of used: slots that were taken beyond the bound
-	shut    int // the number of close calls without an open call
 	waiters []slotWaiter
-	idle    []chan struct{} // closed when only hung subtasks run
 }
 
 // slotWaiter is a subtask that waits for a slot.
@@ -75,8 +73,7 @@ func (s *slots) acquire(ctx context.Context, partition int) error {
 	return ctx.Err()
 }
 
-// seize takes a slot beyond the bound. The caller has made sure that only hung subtasks run. The returned function
-// releases the slot.
+// seize takes a slot beyond the bound, for a subtask that holds a floor. The returned function releases the slot.
 func (s *slots) seize() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,13 +114,6 @@ func (s *slots) takeBack() {
 	s.changed()
 }
 
-// isShut reports whether nothing new may begin.
-func (s *slots) isShut() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shut > 0
-}
-
 // resize changes the bound. Work above a smaller bound continues, and no new work begins until enough has ended.
 func (s *slots) resize(size int) {
 	s.mu.Lock()
@@ -138,31 +128,6 @@ func (s *slots) hang(n int) {
 	defer s.mu.Unlock()
 	s.hung += n
 	s.changed()
-}
-
-// close keeps new work from beginning until open was called as often as close.
-func (s *slots) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shut++
-	s.tell()
-}
-
-func (s *slots) open() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shut--
-	s.give()
-}
-
-// whenIdle returns a channel that is closed when only hung subtasks run.
-func (s *slots) whenIdle() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	idle := make(chan struct{})
-	s.idle = append(s.idle, idle)
-	s.give()
-	return idle
 }
 
 // share makes waiters wait for grant as well as for a free slot, and calls changed after each change of demand. A nil
@@ -204,9 +169,6 @@ func (s *slots) grant(partition int) {
 
 // room returns how many more subtasks may begin. The caller holds mu.
 func (s *slots) room() int {
-	if s.shut > 0 {
-		return 0
-	}
 	return max(0, s.size-(s.used-s.lent))
 }
 
@@ -225,19 +187,6 @@ func (s *slots) give() {
 		s.waiters = s.waiters[1:]
 	}
 	s.tell()
-	if s.used == s.hung {
-		for _, idle := range s.idle {
-			close(idle)
-		}
-		s.idle = nil
-	}
-}
-
-// busy reports whether a subtask runs that is not hung.
-func (s *slots) busy() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used != s.hung
 }
 
 // state returns how many slots are in use, lent ones included, and the bound.

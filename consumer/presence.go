@@ -30,7 +30,7 @@ func (c *Consumer) keepOnRoster(ctx context.Context) {
 	build := telemetry.ReadBuild()
 	p := roster.Process{ID: c.claims.node, Node: c.deps.Node, Version: build.Version, Commit: build.Commit,
 		StartedAt: c.deps.Clock.Now(), Kinds: c.deps.Registry.Names()}
-	for more := true; more; more = pause(ctx, nil, roster.Interval) {
+	for more := true; more; more = pause(ctx, roster.Interval) {
 		p.Pools = c.describePools()
 		if c.deps.Slow != nil {
 			p.Slow = c.deps.Slow()

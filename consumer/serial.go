@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"adsync/base/store/exclusion"
@@ -115,19 +114,6 @@ func keyInTable(e task.Envelope) string {
 	return task.SerialKeyOf(strings.ReplaceAll(e.Media+":"+serialKey(e), "{", "{{"), e.Key)
 }
 
-// serialHold is a subtask's hold of its serial key in the database.
-type serialHold struct {
-	exclusion.SerialHold
-	kept atomic.Bool // the row stays although the delivery ends
-}
-
-// keep leaves the key to the subtask's next delivery.
-func (h *serialHold) keep() {
-	if h != nil {
-		h.kept.Store(true)
-	}
-}
-
 // lock claims the serial key among all processes. If another subtask holds it, lock defers this one and returns false.
 // The returned subtask's leave also releases the key, unless it is kept.
 func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
@@ -140,7 +126,7 @@ func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
 	key := serialKey(s.Envelope)
 	release, ok := p.c.claims.lock(ctx, p.name.media, key)
 	if !ok {
-		p.deferSerial(ctx, s, "another consumer works on "+key)
+		p.deferFor(ctx, s, serialWait, "another consumer works on "+key)
 		return s, false
 	}
 	return s.onLeave(release), true
@@ -149,26 +135,28 @@ func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
 // lockInTable claims the key in the database. While that does not answer it tries again: only the end of ctx leaves the
 // message to the next owner of its partition.
 func (p *pool) lockInTable(ctx context.Context, s subtask, key string) (subtask, bool) {
-	h := &serialHold{SerialHold: exclusion.SerialHold{SerialKey: key, Key: s.Key, Delivery: s.Delivery}}
+	want := exclusion.SerialHold{SerialKey: key, Key: s.Key, Delivery: s.Delivery,
+		Claim: p.c.claims.newClaim()}
 	var holder exclusion.SerialHold
 	err := persist(ctx, p.c.causes, "serial keys", "serial keys cannot be claimed and their work does not begin; retrying",
 		func(ctx context.Context) (err error) {
-			holder, err = p.c.deps.Store.ClaimSerialKey(ctx, h.SerialHold)
+			holder, err = p.c.deps.Store.ClaimSerialKey(ctx, want)
 			return err
 		})
 	switch {
 	case err != nil:
 		p.abandon(s.message)
 		return s, false
-	case holder != h.SerialHold:
-		p.deferSerial(ctx, s, fmt.Sprintf("the subtask of run %d, account %d, part %s has the serial key %s", holder.RunID,
-			holder.AccountID, holder.Part, key))
+	case holder != want:
+		p.deferFor(ctx, s, serialWait, fmt.Sprintf("the subtask of run %d, account %d, part %s has the serial key %s",
+			holder.RunID, holder.AccountID, holder.Part, key))
 		return s, false
 	}
+	h := &hold{}
 	s.hold = h
 	return s.onLeave(func() {
 		if !h.kept.Load() {
-			p.releaseInTable(ctx, h.SerialHold)
+			p.releaseInTable(ctx, want)
 		}
 	}), true
 }
@@ -182,13 +170,6 @@ func (p *pool) releaseInTable(ctx context.Context, h exclusion.SerialHold) {
 	if err := p.c.deps.Store.ReleaseSerialKey(ctx, h); err != nil {
 		p.c.causes.Report(slog.LevelWarn, "serial keys", "a serial key was not released; the leader releases it", err)
 	}
-}
-
-// deferSerial defers a subtask whose key another one holds.
-func (p *pool) deferSerial(ctx context.Context, s subtask, why string) {
-	now := p.c.deps.Clock.Now()
-	v := deferred(s.Envelope, serialWait, why, "", p.c.jitter)
-	p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
 }
 
 // onLeave returns the subtask with a leave that first calls release.

@@ -131,7 +131,7 @@ func persist(ctx context.Context, causes *telemetry.CauseLog, place, problem str
 			return err
 		}
 		causes.Report(slog.LevelError, place, problem, err)
-		if !pause(ctx, nil, wait) {
+		if !pause(ctx, wait) {
 			return err
 		}
 	}

@@ -38,6 +38,14 @@ func (p *pool) work(ctx context.Context, s subtask) {
 	if s, ok = p.lock(ctx, s); !ok {
 		return
 	}
+	switch may, err := p.c.floors.mayStill(ctx, s.Envelope); {
+	case err != nil:
+		p.abandon(s.message)
+		return
+	case !may:
+		p.deferFor(ctx, s, floorWait, "an exclusive subtask began while its consumer was paused")
+		return
+	}
 	if s.careful != nil && !p.mayStart(ctx, s) {
 		return
 	}

@@ -44,7 +44,7 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 			Lane: "normal", Handler: "tulip.report",
 			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7,
 			RetryBase:   3 * time.Second,
-			Concurrency: task.Parallel, ExclusiveMax: time.Minute,
+			Concurrency: task.Parallel, ExclusiveMax: time.Minute, ExclusiveOver: task.OverLane, ExclusiveDrain: time.Minute,
 		}, e)
 		require.Equal(t, fmt.Sprint(e.AccountID), string(b.broker.log[i].Key))
 		require.JSONEq(t, `{"level":"account"}`, string(b.broker.log[i].Value))

@@ -60,8 +60,11 @@ func (o *outbox) letter(run *ledger.Run) letter {
 		TaskID: run.TaskID, TaskName: run.TaskName, Media: run.Media, Lane: s.Lane, Handler: run.Handler,
 		PlannedAt: run.PlannedAt, Deadline: run.Deadline(), Timeout: s.Timeout, RetryMax: s.RetryMax, RetryBase: s.RetryBase,
 		Concurrency: s.Concurrency, ExclusiveMax: s.ExclusiveMax,
+		ExclusiveOver: s.ExclusiveOver, ExclusiveDrain: s.ExclusiveDrain,
 		SerialKey: task.FillSerialKey(s.SerialKey, s.Params),
-		Confirmed: s.Order != nil && s.Order.Confirm, Spare: s.Order != nil && s.Order.Spare,
+	}
+	if s.Order != nil {
+		envelope.Confirmed, envelope.Spare, envelope.Ancestors = s.Order.Confirm, s.Order.Spare, s.Order.Ancestors
 	}
 	return letter{topic: o.broker.TopicName(run.Media, s.Lane), params: s.Params, serialKey: envelope.SerialKey,
 		sealed: envelope.Seal()}

@@ -72,6 +72,9 @@ var places = map[string]Place{
 	"pruned":              OneServer,
 	"report_tombstone":    OneServer, // a warehouse reads it by time; rows of summaries have no account
 	"serial_hold":         OneServer, // a key is of several accounts and runs
+	"floor":               OneServer,
+	"floor_state":         OneServer,
+	"floor_consumer":      OneServer,
 	"copy_cursor":         OneServer, // and the tables of copies, which operators create
 	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
 	"partner_cursor":      OneServer,

@@ -41,7 +41,7 @@ type Store struct {
 	ledger.Outcomes
 	ledger.StopOrders
 	ledger.Witness
-	exclusion.SerialKeys
+	exclusion.Holds
 	dead.DeadSubtasks
 	results.Results
 	results.MissingDays
@@ -98,7 +98,7 @@ func of(db *sqldb.Databases) *Store {
 		Outcomes:       ledger.Outcomes{Databases: db},
 		StopOrders:     ledger.StopOrders{Databases: db},
 		Witness:        ledger.Witness{Databases: db},
-		SerialKeys:     exclusion.SerialKeys{Databases: db},
+		Holds:          exclusion.Holds{Databases: db},
 		DeadSubtasks:   dead.DeadSubtasks{Databases: db},
 		Results:        results.Of(db.Pulls()),
 		MissingDays:    results.MissingDays{Databases: db},

@@ -39,6 +39,12 @@ type Envelope struct {
 	// them, is Parallel. ExclusiveMax is how long an Exclusive one may hold up others. Zero leaves it to the consumer.
 	Concurrency  Concurrency
 	ExclusiveMax time.Duration
+	// ExclusiveOver is the scope of an Exclusive one. ExclusiveDrain is how long it may hold up others before it begins.
+	// Zero leaves it to the consumer.
+	ExclusiveOver  Over
+	ExclusiveDrain time.Duration
+	// Ancestors are the runs under which the subtask's run was ordered, the outermost first. Do not change the slice.
+	Ancestors []int64
 	// SerialKey is what FillSerialKey returned for a Serial subtask whose task has a template; see SerialName.
 	SerialKey string
 	// Outside means that the subtask's work continued elsewhere when it was deferred last: this delivery looks after it.
@@ -79,6 +85,9 @@ type runHeader struct {
 	Concurrency    Concurrency `json:"concurrency,omitempty"`
 	SerialKey      string      `json:"serial_key,omitempty"`
 	ExclusiveMaxMS int64       `json:"exclusive_max_ms,omitempty"`
+	Over           Over        `json:"exclusive_over,omitempty"`
+	DrainMS        int64       `json:"exclusive_drain_ms,omitempty"`
+	Ancestors      []int64     `json:"ancestors,omitempty"`
 	Confirmed      bool        `json:"confirmed,omitempty"`
 	Spare          bool        `json:"spare,omitempty"`
 }
@@ -93,6 +102,7 @@ func (e Envelope) Seal() Sealed {
 		PlannedAt: e.PlannedAt.UTC(), Deadline: e.Deadline.UTC(), TimeoutMS: e.Timeout.Milliseconds(), RetryMax: e.RetryMax,
 		RetryBaseMS: e.RetryBase.Milliseconds(),
 		Concurrency: e.Concurrency, SerialKey: e.SerialKey, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(),
+		Over: e.ExclusiveOver, DrainMS: e.ExclusiveDrain.Milliseconds(), Ancestors: e.Ancestors,
 		Confirmed: e.Confirmed, Spare: e.Spare,
 	})
 	if err != nil {
@@ -179,6 +189,8 @@ func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
 	e.PlannedAt, e.Deadline, e.Timeout = t.PlannedAt, t.Deadline, time.Duration(t.TimeoutMS)*time.Millisecond
 	e.RetryMax, e.RetryBase = t.RetryMax, time.Duration(t.RetryBaseMS)*time.Millisecond
 	e.Concurrency, e.ExclusiveMax = t.Concurrency, time.Duration(t.ExclusiveMaxMS)*time.Millisecond
+	e.ExclusiveOver, e.ExclusiveDrain = t.Over, time.Duration(t.DrainMS)*time.Millisecond
+	e.Ancestors = t.Ancestors
 	e.SerialKey, e.Outside = t.SerialKey, len(get(OutsideHeader)) > 0
 	e.Confirmed, e.Spare, e.Trace = t.Confirmed, t.Spare, p.text(TraceHeader)
 	return e, p.err

@@ -40,9 +40,12 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 			RetryMax:  5, RetryBase: 10 * time.Second, Trace: "00-1-2-01",
 			Concurrency: rapid.SampledFrom([]task.Concurrency{task.Parallel, task.Serial, task.Exclusive}).Draw(t,
 				"concurrency"),
-			ExclusiveMax: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "exclusive max")) * time.Millisecond,
-			SerialKey:    rapid.SampledFrom([]string{"", "sales", "{{x{account}"}).Draw(t, "serial key"),
-			Outside:      rapid.Bool().Draw(t, "outside"),
+			ExclusiveMax:   time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "exclusive max")) * time.Millisecond,
+			ExclusiveOver:  rapid.SampledFrom([]task.Over{"", task.OverLane, task.OverEverything}).Draw(t, "over"),
+			ExclusiveDrain: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "drain")) * time.Millisecond,
+			Ancestors:      rapid.SampledFrom([][]int64{nil, {7}, {7, 8}}).Draw(t, "ancestors"),
+			SerialKey:      rapid.SampledFrom([]string{"", "sales", "{{x{account}"}).Draw(t, "serial key"),
+			Outside:        rapid.Bool().Draw(t, "outside"),
 		}
 		if rapid.Bool().Draw(t, "has a deadline") {
 			e.Deadline = moment("deadline")

@@ -91,7 +91,7 @@ func AccountOfRef(ref string) (id int64, ok bool) {
 }
 
 // JobRef returns the name of a job of the job queue in subtask_due, as what a subtask waits for.
-func JobRef(id string) string { return "job:" + id }
+func JobRef(id string) string { return outsideRef + id }
 
 // Text describes what was ordered, by whom and why.
 func (s *Stop) Text() string {

@@ -54,6 +54,16 @@ const (
 	Exclusive Concurrency = "exclusive"
 )
 
+// Over is next to what an Exclusive subtask lets nothing run.
+type Over string
+
+// The scopes of exclusive subtasks.
+const (
+	OverLane       Over = "lane"       // its lane of its platform
+	OverPlatform   Over = "platform"   // all lanes of its platform
+	OverEverything Over = "everything" // all platforms
+)
+
 // Task is a valid row of cron_task: what to do, when, for which accounts, how important.
 type Task struct {
 	ID       int64
@@ -87,6 +97,10 @@ type Settings struct {
 	// the account, or the part of work without an account.
 	SerialKey    string        `json:"serial_key,omitempty"`
 	ExclusiveMax time.Duration `json:"exclusive_max,omitempty"` // how long one exclusive subtask may hold up others
+	// ExclusiveOver is the scope of exclusive subtasks; "" means OverLane. ExclusiveDrain is how long one may hold up
+	// others before it begins, until those that run have ended.
+	ExclusiveOver  Over          `json:"exclusive_over,omitempty"`
+	ExclusiveDrain time.Duration `json:"exclusive_drain,omitempty"`
 	// Subtasks a second; 0 means as fast as the stores accept them.
 	FanOutRate int      `json:"fan_out_rate"`
 	After      []string `json:"after,omitempty"`

@@ -73,6 +73,7 @@ type Store interface {
 	deadTasks
 	differenceStore
 	fieldStore
+	floorStore
 	holeStore
 	limitStore
 	login.Store
@@ -180,6 +181,7 @@ func Routes(d Deps) []httpapi.Route {
 		"listDifferences":     withQuery(aboutDifferences.listDifferences),
 		"listDue":             withQuery(aboutSubtasks.listDue),
 		"listFields":          withQuery(aboutFields.listFields),
+		"listFloors":          plain((&floorRoutes{d.Store}).listFloors),
 		"listKinds":           withQuery((&kindRoutes{d.Registry, d.Producer, d.Consumers}).listKinds),
 		"listHoles":           withQuery(aboutHoles.listHoles),
 		"listLimits":          withQuery(aboutLimits.listLimits),

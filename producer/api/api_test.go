@@ -162,7 +162,8 @@ func good(id int64, name, handler, params string) producer.Task {
 		Settings: task.Settings{
 			Lane: "normal", Scope: "active", Timeout: 5 * time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
 			Overlap: task.OverlapSkip, CatchUp: task.CatchUpLatest, CatchUpWindow: 24 * time.Hour,
-			CatchUpOrder: task.OldestFirst, Concurrency: task.Parallel, ExclusiveMax: time.Minute,
+			CatchUpOrder: task.OldestFirst, Concurrency: task.Parallel,
+			ExclusiveOver: task.OverLane, ExclusiveMax: time.Minute, ExclusiveDrain: time.Minute,
 		},
 	}}
 	t.Media, _, _ = strings.Cut(handler, ".")

@@ -98,6 +98,7 @@ func TestDocs_DescribeAllRoutesAndFields(t *testing.T) {
 			Consumers []client.Consumer `json:"consumers"`
 		}{},
 		`"moves": [`:          &client.Rebinding{},
+		`"floors": [`:         &client.FloorList{},
 		`"code_parameter":`:   &client.AuthorisationStart{},
 		`"account_count": 1,`: &client.Authorisation{},
 		"\"accounts\": [\n    {\n": &struct {

@@ -103,6 +103,7 @@ var routeRoles = []struct {
 	{httpapi.Viewer, "GET", "/api/v1/accounts", "/api/v1/accounts", ""},
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/subtasks", "/api/v1/accounts/tulip/9001/subtasks", ""},
 	{httpapi.Viewer, "GET", "/api/v1/consumers", "/api/v1/consumers", ""},
+	{httpapi.Viewer, "GET", "/api/v1/floors", "/api/v1/floors", ""},
 	{httpapi.Viewer, "GET", "/api/v1/kinds", "/api/v1/kinds", ""},
 	{httpapi.Viewer, "GET", "/api/v1/overview", "/api/v1/overview", ""},
 	{httpapi.Viewer, "GET", "/api/v1/audit", "/api/v1/audit", ""},

@@ -37,6 +37,7 @@ func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 		{r.CatchUpOrder, &row.CatchUpOrder},
 		{r.Concurrency, &row.Concurrency},
 		{r.SerialKey, &row.SerialKey},
+		{r.ExclusiveOver, &row.ExclusiveOver},
 		{r.Application, &row.Application},
 	} {
 		if f.from != nil {
@@ -54,6 +55,7 @@ func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 		{r.CatchUpWindowSeconds, &row.CatchUpWindow},
 		{r.CatchUpSpreadSeconds, &row.CatchUpSpread},
 		{r.ExclusiveMaxSeconds, &row.ExclusiveMax},
+		{r.ExclusiveDrainSeconds, &row.ExclusiveDrain},
 		{r.FanOutRate, &row.FanOutRate},
 	} {
 		if f.from != nil {
@@ -114,7 +116,8 @@ func (a *taskRoutes) addTask(c *gin.Context, r *client.NewTaskRequest) (any, err
 		RetryMax: r.RetryMax, RetryBaseSeconds: r.RetryBaseSeconds, Overlap: r.Overlap,
 		CatchUp: r.CatchUp, CatchUpWindowSeconds: r.CatchUpWindowSeconds, CatchUpOrder: r.CatchUpOrder,
 		CatchUpSpreadSeconds: r.CatchUpSpreadSeconds, Concurrency: r.Concurrency, SerialKey: r.SerialKey,
-		ExclusiveMaxSeconds: r.ExclusiveMaxSeconds, FanOutRate: r.FanOutRate, After: r.After, Application: r.Application,
+		ExclusiveOver: r.ExclusiveOver, ExclusiveMaxSeconds: r.ExclusiveMaxSeconds,
+		ExclusiveDrainSeconds: r.ExclusiveDrainSeconds, FanOutRate: r.FanOutRate, After: r.After, Application: r.Application,
 	}, &row)
 	ctx := c.Request.Context()
 	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row,

@@ -151,7 +151,7 @@ func describe(t producer.Task, now time.Time) client.Task {
 	j.TimeoutSeconds, j.TTLSeconds, j.RetryMax, j.RetryBaseSeconds = seconds(t.Timeout), seconds(t.TTL), int64(t.RetryMax),
 		seconds(t.RetryBase)
 	j.Overlap, j.Concurrency, j.ExclusiveMaxSeconds = string(t.Overlap), string(t.Concurrency), seconds(t.ExclusiveMax)
-	j.SerialKey = t.SerialKey
+	j.SerialKey, j.ExclusiveOver, j.ExclusiveDrainSeconds = t.SerialKey, string(t.ExclusiveOver), seconds(t.ExclusiveDrain)
 	j.CatchUp, j.CatchUpWindowSeconds = string(t.CatchUp), seconds(t.CatchUpWindow)
 	j.CatchUpOrder, j.CatchUpSpreadSeconds = string(t.CatchUpOrder), seconds(t.CatchUpSpread)
 	j.FanOutRate, j.After, j.Application, j.Revision = int64(t.FanOutRate), t.After, t.Application, t.Revision

@@ -49,7 +49,8 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 	     "catch_up": "latest",
 	   "catch_up_window_seconds": 86400, "catch_up_order": "oldest_first", "catch_up_spread_seconds": 0,
 	     "concurrency": "parallel",
-	   "exclusive_max_seconds": 60, "fan_out_rate": 0, "revision": 3,
+	   "exclusive_over": "lane", "exclusive_max_seconds": 60, "exclusive_drain_seconds": 60,
+	   "fan_out_rate": 0, "revision": 3,
 	   "next_ticks": ["2026-11-21T10:40:00Z", "2026-11-21T10:50:00Z", "2026-11-21T11:00:00Z", "2026-11-21T11:10:00Z",
 	     "2026-11-21T11:20:00Z"],
 	   "last_ticks": [
@@ -69,7 +70,8 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 	     "catch_up": "latest",
 	   "catch_up_window_seconds": 86400, "catch_up_order": "oldest_first", "catch_up_spread_seconds": 0,
 	     "concurrency": "parallel",
-	   "exclusive_max_seconds": 60, "fan_out_rate": 0, "revision": 3,
+	   "exclusive_over": "lane", "exclusive_max_seconds": 60, "exclusive_drain_seconds": 60,
+	   "fan_out_rate": 0, "revision": 3,
 	   "next_ticks": [], "last_ticks": []}]}`, b.get("/api/v1/tasks"))
 }
 

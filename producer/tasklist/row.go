@@ -1,6 +1,7 @@
 package tasklist
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -118,10 +119,13 @@ func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.L
 		CatchUpSpread: c.seconds("catch_up_spread_seconds", row.CatchUpSpread, 0, dayOfSeconds),
 		Concurrency:   task.Concurrency(row.Concurrency),
 		SerialKey:     row.SerialKey,
-		ExclusiveMax:  c.seconds("exclusive_max_seconds", row.ExclusiveMax, 1, 3600),
-		FanOutRate:    c.number("fan_out_rate", row.FanOutRate, 0, fanOutRateMax),
-		After:         c.after(row),
-		Application:   row.Application,
+		ExclusiveOver: task.Over(cmp.Or(row.ExclusiveOver, string(task.OverLane))),
+		ExclusiveMax:  c.seconds("exclusive_max_seconds", row.ExclusiveMax, 1, dayOfSeconds),
+		// A good row of an earlier program has neither of the two.
+		ExclusiveDrain: c.seconds("exclusive_drain_seconds", cmp.Or(row.ExclusiveDrain, "60"), 1, dayOfSeconds),
+		FanOutRate:     c.number("fan_out_rate", row.FanOutRate, 0, fanOutRateMax),
+		After:          c.after(row),
+		Application:    row.Application,
 	}
 	if !task.IsApplication(row.Application) {
 		c.refuse("application", row.Application, task.WantApplication)
@@ -130,6 +134,8 @@ func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.L
 	c.word("catch_up_order", row.CatchUpOrder, string(task.OldestFirst), string(task.NewestFirst))
 	c.word("overlap", row.Overlap, string(task.OverlapSkip), string(task.OverlapQueue), string(task.OverlapReplace))
 	c.word("concurrency", row.Concurrency, string(task.Parallel), string(task.Serial), string(task.Exclusive))
+	c.word("exclusive_over", string(t.ExclusiveOver), string(task.OverLane), string(task.OverPlatform),
+		string(task.OverEverything))
 	c.serialKey(row)
 	if len(c.errs) > 0 {
 		return nil, c.errs

@@ -53,7 +53,7 @@ func TestReadTask(t *testing.T) {
 			RetryMax: 5, RetryBase: 10 * time.Second,
 			Overlap: task.OverlapSkip, CatchUp: task.CatchUpAll, CatchUpWindow: time.Hour,
 			CatchUpOrder: task.NewestFirst, CatchUpSpread: 30 * time.Second, Concurrency: task.Serial, ExclusiveMax: time.Minute,
-			FanOutRate: 100,
+			ExclusiveOver: task.OverLane, ExclusiveDrain: time.Minute, FanOutRate: 100,
 		},
 	}, got.Task)
 	require.Equal(t, []string{"active", "inactive"}, got.Tiers())
@@ -114,7 +114,11 @@ func TestReadTask_Refuses(t *testing.T) {
 		{"a serial key of a parallel task", func(r *settings.TaskRow) { r.SerialKey, r.Concurrency = "{level}", "parallel" },
 			"serial_key", "nothing unless concurrency is serial"},
 		{"an exclusive without end", func(r *settings.TaskRow) { r.ExclusiveMax = "0" }, "exclusive_max_seconds",
-			"1 to 3600"},
+			"1 to 86400"},
+		{"an exclusive over too much", func(r *settings.TaskRow) { r.ExclusiveOver = "all" }, "exclusive_over",
+			"lane, platform, everything"},
+		{"an exclusive that never drains", func(r *settings.TaskRow) { r.ExclusiveDrain = "0" }, "exclusive_drain_seconds",
+			"1 to 86400"},
 		{"neither a cron nor predecessors", func(r *settings.TaskRow) { r.Cron = "" }, "cron", "five fields"},
 		{"a cron next to predecessors", func(r *settings.TaskRow) { r.After = "hourly" }, "cron",
 			"nothing next to after_tasks"},

@@ -43,7 +43,7 @@ var leftOut = []string{
 	"unusable_value", "wide_daily", "wide_day", "pruned", "copy_cursor",
 	// The state of processes and servers.
 	"assignment", "destination_slot", "destination_state", "leader", "one_row", "redis_reached", "redis_server",
-	"serial_hold",
+	"floor", "floor_consumer", "floor_state", "serial_hold",
 }
 
 // allOf are the tables of the ledger of which a backup has all rows.

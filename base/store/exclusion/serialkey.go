@@ -13,15 +13,16 @@ import (
 	"adsync/base/task"
 )
 
-// SerialKeys holds which subtask works under each serial key, in serial_hold. A row belongs to its subtask, not to a
-// process: it stays between the subtask's deliveries while its work continues outside.
-type SerialKeys struct{ *sqldb.Databases }
+// Holds holds which subtask works under each serial key, in serial_hold, and which ones work alone, in floor. A row
+// belongs to its subtask, not to a process: it stays between the subtask's deliveries while its work continues outside.
+type Holds struct{ *sqldb.Databases }
 
 // SerialHold is a subtask's hold of a serial key.
 type SerialHold struct {
 	SerialKey string
 	task.Key
-	Delivery int // the newest that has claimed the key
+	Delivery int    // the newest that has claimed the key
+	Claim    string // identifies the last claim: a message may come to two processes
 }
 
 // claimTries is how often a claim looks again when the key's row was deleted between two statements.
@@ -29,7 +30,7 @@ const claimTries = 5
 
 // ClaimSerialKey takes a key for the delivery of a subtask. It returns the holder, which is another subtask, or a newer
 // delivery of the same one, if the key is not free. A claim may be repeated.
-func (s SerialKeys) ClaimSerialKey(ctx context.Context, want SerialHold) (holder SerialHold, err error) {
+func (s Holds) ClaimSerialKey(ctx context.Context, want SerialHold) (holder SerialHold, err error) {
 	for range claimTries {
 		if holder, err = s.claimSerialKey(ctx, want); err != nil || holder.SerialKey != "" {
 			break
@@ -44,35 +45,39 @@ func (s SerialKeys) ClaimSerialKey(ctx context.Context, want SerialHold) (holder
 	return holder, nil
 }
 
-func (s SerialKeys) claimSerialKey(ctx context.Context, want SerialHold) (holder SerialHold, err error) {
+func (s Holds) claimSerialKey(ctx context.Context, want SerialHold) (holder SerialHold, err error) {
 	d := s.Data.Dialect()
 	err = s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		holder = want
-		added := tx.Exec(d.InsertIgnore()+"serial_hold (serial_key, run_id, account_id, part, delivery, held_at)"+
-			" VALUES (?, ?, ?, ?, ?, "+d.Now()+")", want.SerialKey, want.RunID, want.AccountID, want.Part, want.Delivery)
+		added := tx.Exec(d.InsertIgnore()+"serial_hold (serial_key, run_id, account_id, part, delivery, claim, held_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, "+d.Now()+")", want.SerialKey, want.RunID, want.AccountID, want.Part, want.Delivery,
+			want.Claim)
 		if added.Error != nil || added.RowsAffected > 0 {
 			return added.Error
 		}
-		err := tx.Raw("SELECT run_id, account_id, part, delivery FROM serial_hold WHERE serial_key = ?"+d.ForUpdate(),
-			want.SerialKey).Row().Scan(&holder.RunID, &holder.AccountID, &holder.Part, &holder.Delivery)
+		err := tx.Raw("SELECT run_id, account_id, part, delivery, claim FROM serial_hold WHERE serial_key = ?"+
+			d.ForUpdate(), want.SerialKey).Row().
+			Scan(&holder.RunID, &holder.AccountID, &holder.Part, &holder.Delivery, &holder.Claim)
 		if errors.Is(err, sql.ErrNoRows) {
 			holder = SerialHold{}
 			return nil
 		}
-		if err != nil || holder.Key != want.Key || holder.Delivery >= want.Delivery {
+		if err != nil || holder.Key != want.Key || holder.Delivery > want.Delivery {
 			return err
 		}
-		holder.Delivery = want.Delivery
-		return tx.Exec("UPDATE serial_hold SET delivery = ? WHERE serial_key = ?", want.Delivery, want.SerialKey).Error
+		holder = want
+		return tx.Exec("UPDATE serial_hold SET delivery = ?, claim = ? WHERE serial_key = ?", want.Delivery, want.Claim,
+			want.SerialKey).Error
 	})
 	return holder, err
 }
 
-// ReleaseSerialKey frees a key, unless another subtask or a newer delivery holds it.
-func (s SerialKeys) ReleaseSerialKey(ctx context.Context, h SerialHold) error {
+// ReleaseSerialKey frees a key, unless another claim holds it.
+func (s Holds) ReleaseSerialKey(ctx context.Context, h SerialHold) error {
 	err := s.Data.Retry(ctx, func() error {
 		return s.Data.Writer(ctx).Exec("DELETE FROM serial_hold WHERE serial_key = ? AND run_id = ? AND account_id = ?"+
-			" AND part = ? AND delivery = ?", h.SerialKey, h.RunID, h.AccountID, h.Part, h.Delivery).Error
+			" AND part = ? AND delivery = ? AND claim = ?", h.SerialKey, h.RunID, h.AccountID, h.Part, h.Delivery,
+			h.Claim).Error
 	})
 	if err != nil {
 		return fmt.Errorf("release the serial key %q: %w", h.SerialKey, err)
@@ -83,10 +88,14 @@ func (s SerialKeys) ReleaseSerialKey(ctx context.Context, h SerialHold) error {
 // releasedAtOnce is how many rows a search reads at a time.
 const releasedAtOnce = 500
 
-// ReleaseEnded frees the keys of subtasks that no longer work: those that have ended or are gone, wait for a retry, or
-// were deferred without work outside. Consumers free keys themselves; this finds those that a consumer that died has
-// left, and those of subtasks that ended while they waited.
-func (s SerialKeys) ReleaseEnded(ctx context.Context) error {
+// ReleaseEnded frees the keys and floors of subtasks that no longer work: those that have ended or are gone, wait for a
+// retry, or were deferred without work outside. Consumers free them themselves; this finds those that a consumer that
+// died has left, and those of subtasks that ended while they waited.
+func (s Holds) ReleaseEnded(ctx context.Context) error {
+	return errors.Join(s.releaseEndedKeys(ctx), s.releaseEndedFloors(ctx))
+}
+
+func (s Holds) releaseEndedKeys(ctx context.Context) error {
 	for after := ""; ; {
 		holds, err := s.serialHolds(ctx, after)
 		if err != nil || len(holds) == 0 {
@@ -112,13 +121,13 @@ func (s SerialKeys) ReleaseEnded(ctx context.Context) error {
 	}
 }
 
-func (s SerialKeys) serialHolds(ctx context.Context, after string) ([]SerialHold, error) {
+func (s Holds) serialHolds(ctx context.Context, after string) ([]SerialHold, error) {
 	var all []SerialHold
-	query := s.Data.Writer(ctx).Raw("SELECT serial_key, run_id, account_id, part, delivery FROM serial_hold"+
+	query := s.Data.Writer(ctx).Raw("SELECT serial_key, run_id, account_id, part, delivery, claim FROM serial_hold"+
 		" WHERE serial_key > ? ORDER BY serial_key LIMIT ?", after, releasedAtOnce)
 	err := sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var h SerialHold
-		err := rows.Scan(&h.SerialKey, &h.RunID, &h.AccountID, &h.Part, &h.Delivery)
+		err := rows.Scan(&h.SerialKey, &h.RunID, &h.AccountID, &h.Part, &h.Delivery, &h.Claim)
 		all = append(all, h)
 		return err
 	})
@@ -130,7 +139,7 @@ func (s SerialKeys) serialHolds(ctx context.Context, after string) ([]SerialHold
 
 // working returns which subtasks are at work, or about to be: they wait for a consumer, or their work continues
 // outside.
-func (s SerialKeys) working(ctx context.Context, keys []task.Key) (map[task.Key]bool, error) {
+func (s Holds) working(ctx context.Context, keys []task.Key) (map[task.Key]bool, error) {
 	states, err := ledger.Outcomes{Databases: s.Databases}.SubtaskStates(ctx, keys)
 	if err != nil {
 		return nil, err

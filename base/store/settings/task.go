@@ -35,12 +35,15 @@ type TaskRow struct {
 	CatchUpSpread string `gorm:"column:catch_up_spread_seconds"`
 	Concurrency   string
 	SerialKey     string
+	ExclusiveOver string
 	ExclusiveMax  string `gorm:"column:exclusive_max_seconds"`
-	FanOutRate    string
-	After         string `gorm:"column:after_tasks"`
-	Application   string
-	Enabled       string // "0" or "1"
-	Revision      string
+	// ExclusiveDrain is empty in a good row of an earlier program.
+	ExclusiveDrain string `gorm:"column:exclusive_drain_seconds"`
+	FanOutRate     string
+	After          string `gorm:"column:after_tasks"`
+	Application    string
+	Enabled        string // "0" or "1"
+	Revision       string
 }
 
 // TableName implements schema.Tabler.
@@ -50,8 +53,8 @@ func (TaskRow) TableName() string { return "cron_task" }
 var taskColumns = []string{
 	"name", "media", "handler", "cron", "timezone", "lane", "scope", "params", "timeout_seconds", "ttl_seconds",
 	"retry_max", "retry_base_seconds", "overlap", "catch_up", "catch_up_window_seconds",
-	"catch_up_order", "catch_up_spread_seconds", "concurrency", "serial_key", "exclusive_max_seconds", "fan_out_rate",
-	"after_tasks", "application", "enabled", "revision",
+	"catch_up_order", "catch_up_spread_seconds", "concurrency", "serial_key", "exclusive_over", "exclusive_max_seconds",
+	"exclusive_drain_seconds", "fan_out_rate", "after_tasks", "application", "enabled", "revision",
 }
 
 // TaskRows returns all rows of cron_task by id, as the writer holds them.

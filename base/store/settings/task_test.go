@@ -36,7 +36,8 @@ func TestTaskRows_ReadWhateverTheTableHolds(t *testing.T) {
 		ID: rows[0].ID, Name: "plain", Media: "tulip", Handler: "tulip.adgroup", Cron: "* * * * *", Timezone: "UTC",
 		Lane: "normal", Scope: "active",
 		Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "latest", CatchUpWindow: "86400",
-		CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60", FanOutRate: "0",
+		CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveOver: "lane",
+		ExclusiveMax: "60", ExclusiveDrain: "60", FanOutRate: "0",
 		Enabled: "1", Revision: "1",
 	}, rows[0])
 	require.Equal(t, "no cron", rows[1].Cron)

@@ -21,8 +21,8 @@ func NewTaskRow() TaskRow {
 		Timezone: "UTC", Lane: LaneNormal, Scope: "active", Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10",
 		Overlap: "skip", CatchUp: "latest",
 		CatchUpWindow: "86400", CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60",
-		FanOutRate: "0",
-		Enabled:    "1", Revision: "1",
+		ExclusiveOver: "lane", ExclusiveDrain: "60", FanOutRate: "0",
+		Enabled: "1", Revision: "1",
 	}
 }
 

@@ -46,6 +46,7 @@ var (
 		"catch-up-order": words(task.OldestFirst, task.NewestFirst),
 		"class":          {"transient", "quota", "auth", "invalid", "bug"},
 		"concurrency":    words(task.Parallel, task.Serial, task.Exclusive),
+		"exclusive-over": words(task.OverLane, task.OverPlatform, task.OverEverything),
 		"log-level":      logLevels,
 		"login-state":    {storesettings.TokenOK, storesettings.TokenReauthorise, overview.LoginNone},
 		"on-empty":       {"send", "skip", "fail"},

@@ -94,7 +94,7 @@ func taskSettings(t table.Table, k *client.Task) {
 		concurrency += " by " + k.SerialKey
 	}
 	if k.Concurrency == string(task.Exclusive) {
-		concurrency += ", for " + table.Seconds(&k.ExclusiveMaxSeconds) + " at most"
+		concurrency += " (" + k.ExclusiveOver + ")" + ", for " + table.Seconds(&k.ExclusiveMaxSeconds) + " at most"
 	}
 	t.Pairs(
 		"lane, scope", k.Lane+", "+table.Dashed(k.Scope),
