@@ -98,8 +98,12 @@ func serialKey(e task.Envelope) string {
 	return strconv.FormatInt(e.AccountID, 10)
 }
 
-// systemHandlers begins the names of the handlers that belong to no platform.
-const systemHandlers = "system."
+const (
+	// systemHandlers begins the names of the handlers that belong to no platform, and externalHandlers ends those whose
+	// work is done outside.
+	systemHandlers   = "system."
+	externalHandlers = ".external"
+)
 
 // keyInTable returns the key that a serial subtask holds in the database; "" for one that Redis keeps apart from
 // others. That are subtasks of platforms without a serial key of their task: they are many, none of them has work
@@ -108,7 +112,7 @@ func keyInTable(e task.Envelope) string {
 	if name := e.SerialName(); name != "" {
 		return name
 	}
-	if !strings.HasPrefix(e.Handler, systemHandlers) {
+	if !strings.HasPrefix(e.Handler, systemHandlers) && !strings.HasSuffix(e.Handler, externalHandlers) {
 		return ""
 	}
 	return task.SerialKeyOf(strings.ReplaceAll(e.Media+":"+serialKey(e), "{", "{{"), e.Key)

@@ -258,3 +258,14 @@ func answerTo(s *fakeStore, e task.Envelope) ledger.Outcome {
 	}
 	return ledger.Outcome{}
 }
+
+// Work that is done outside keeps its key between polls, so it is not left to Redis.
+func TestSerialKey_WorkOutsideIsKeptApartByTheDatabase(t *testing.T) {
+	t.Parallel()
+	of := func(handler string) string {
+		return keyInTable(task.Envelope{Media: "acme", Handler: handler, Concurrency: task.Serial, Key: task.Key{AccountID: 7}})
+	}
+	require.Equal(t, "acme:7", of("acme.external"))
+	require.Equal(t, "acme:7", of("system.external"))
+	require.Empty(t, of("acme.report_daily"), "its fence separates the figures")
+}

@@ -2,10 +2,12 @@ package producer
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/media"
 )
 
 const ordersAtOnce = 100
@@ -55,7 +57,7 @@ func (p *planning) fillOrder(ctx context.Context, run *ledger.Run, o ledger.RunO
 	}
 	if loaded {
 		p.fill(run, tk, &o.Request)
-		params, err := p.kinds.ChangeParams(tk.Handler, tk.Params, o.Request.Params)
+		params, err := ChangedParams(p.kinds, &tk.Task, &o.Request)
 		if err != nil && why == "" {
 			why = err.Error()
 		}
@@ -65,4 +67,17 @@ func (p *planning) fillOrder(ctx context.Context, run *ledger.Run, o ledger.RunO
 		p.fail(run, task.RunFailed, why)
 	}
 	return why
+}
+
+// ChangedParams returns the params of a run of a task with an order's changes. The error begins with "params", and is
+// that of the handler or of the task's serial key, which the changed params must be able to fill.
+func ChangedParams(kinds *media.Registry, tk *task.Task, o *task.Order) (json.RawMessage, error) {
+	params, err := kinds.ChangeParams(tk.Handler, tk.Params, o.Params)
+	if err != nil || len(o.Params) == 0 {
+		return params, err
+	}
+	if err := task.CheckSerialKey(tk.SerialKey, params); err != nil {
+		return params, fmt.Errorf("params: do not fit the serial_key of the task: %w", err)
+	}
+	return params, nil
 }

@@ -81,6 +81,8 @@ func TestTakeOrders_ChangesTheParams(t *testing.T) {
 	b := setup(t)
 	b.addAccounts(1)
 	id := b.addTask("daily", "tulip.report", "0 0 1 1 *", map[string]any{"params": `{"level":"account"}`})
+	serial := b.addTask("serial", "tulip.report", "0 0 1 1 *", map[string]any{"params": `{"level":"account"}`,
+		"concurrency": "serial", "serial_key": "{level}"})
 	tidy := b.addTask("tidy", "system.tidy", "0 0 1 1 *", map[string]any{"media": "system"})
 	tm := b.term()
 	params := func(taskID int64, patch string) ledger.Run {
@@ -99,6 +101,7 @@ func TestTakeOrders_ChangesTheParams(t *testing.T) {
 		{id, `{"level":7}`, "params.level: want a string, got number"},
 		{id, `{"days":7}`, "params.days: there is no such field"},
 		{id, `7`, "want an object, got number"},
+		{serial, `{"level":null}`, "params: do not fit the serial_key of the task: {level}: the params have no field"},
 		{tidy, `{"level":"account"}`, "params: this task has none"},
 	} {
 		run := params(c.taskID, c.patch)

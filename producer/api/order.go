@@ -197,7 +197,7 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 		return work, httpapi.Refused("to", "%s is refused: want a day up to %s, the latest that has begun for any account",
 			order.To, latest)
 	}
-	params, err := a.registry.ChangeParams(t.Handler, t.Params, order.Params)
+	params, err := producer.ChangedParams(a.registry, &t.Task, &order)
 	if err != nil {
 		return work, refusedParams(err)
 	}
