@@ -455,8 +455,8 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 				require.Empty(t, s.written())
 				return
 			}
-			require.Equal(t, media.Work{Key: e.Key, TaskName: "report", Delivery: 2, Attempt: 1, PlannedAt: e.PlannedAt,
-				Params: []byte(`{"level":"account"}`), Confirmed: true}, works[0])
+			require.Equal(t, media.Work{Key: e.Key, TaskID: 7, TaskName: "report", Delivery: 2, Attempt: 1,
+				PlannedAt: e.PlannedAt, Params: []byte(`{"level":"account"}`), Confirmed: true}, works[0])
 			require.Len(t, s.written(), 1)
 			o := s.written()[0]
 			require.Equal(t, []int{5, 2, 2, 1}, []int{o.Rows, o.Calls, o.Delivery, o.Attempt})
