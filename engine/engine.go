@@ -192,8 +192,8 @@ type Engine struct {
 // New builds the handlers of all platforms and of the system. It contacts no server.
 func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	e := &Engine{
-		deps: deps, platforms: append(Platforms(), deps.External...), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{},
-		fields: map[string]*field.Keeper{}, flows: map[string]*oauth.Flow{},
+		deps: deps, platforms: append(Platforms(), deps.External...), keepers: map[string]*token.Keeper{},
+		callers: map[string]*client.Client{}, fields: map[string]*field.Keeper{}, flows: map[string]*oauth.Flow{},
 	}
 	e.accounts = lookup.NewAccounts(deps.Store, deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.logLevels = loglevel.NewOrders(deps.Redis, deps.Keys)

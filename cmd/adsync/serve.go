@@ -137,7 +137,8 @@ func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.L
 	return m.Run(ctx)
 }
 
-// newInstance makes the clients of all servers. It contacts only the config database, for the platforms without Go code.
+// newInstance makes the clients of all servers. It contacts only the config database, for the platforms without Go
+// code.
 func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger) (p *instance, err error) {
 	registry := telemetry.NewRegistry()
 	p = &instance{registry: registry, logger: logger}

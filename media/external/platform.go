@@ -46,7 +46,9 @@ func (p *Platform) errNoCode() error {
 }
 
 // Decode implements media.Platform. It always fails.
-func (p *Platform) Decode(int, http.Header, []byte) (json.RawMessage, error) { return nil, p.errNoCode() }
+func (p *Platform) Decode(int, http.Header, []byte) (json.RawMessage, error) {
+	return nil, p.errNoCode()
+}
 
 // Refresh implements media.Platform. It always fails.
 func (p *Platform) Refresh(context.Context, media.Transport, media.App, string) (media.Tokens, error) {

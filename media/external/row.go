@@ -106,12 +106,11 @@ func (f Form) readHour(row *media.Row, fields map[string]json.RawMessage) error 
 		return nil
 	}
 	text := string(fields[fieldHour])
-	hour, err := strconv.Atoi(text)
-	if err != nil || hour < 0 || hour > 23 {
-		lose(row, fieldHour, fmt.Sprintf("%.40q is not an hour from 0 to 23", text))
+	if hour, err := strconv.Atoi(text); err == nil && hour >= 0 && hour <= 23 {
+		row.Hour = hour
 		return nil
 	}
-	row.Hour = hour
+	lose(row, fieldHour, fmt.Sprintf("%.40q is not an hour from 0 to 23", text))
 	return nil
 }
 

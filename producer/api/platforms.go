@@ -34,9 +34,12 @@ func (l platformList) names() string {
 	return strings.Join(all, " or ")
 }
 
-// platformsOf returns the platforms of all tasks' handlers, system among them.
-func platformsOf(handlers *media.Registry) []string {
+// platformsOf returns the platforms of all tasks' handlers, system among them, and others that are known.
+func platformsOf(handlers *media.Registry, known ...media.Platform) []string {
 	platforms := map[string]bool{}
+	for _, p := range known {
+		platforms[p.Name()] = true
+	}
 	for _, handler := range handlers.Names() {
 		name, _, _ := strings.Cut(handler, ".")
 		platforms[name] = true

@@ -15,7 +15,8 @@ func TestPlatforms_AreMadeChangedAndAudited(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		return w.Body.String()
 	}
-	put(`{"timezone":"Asia/Tokyo","currency":"JPY","limits":[{"endpoint":"*","scope":"platform","period_ms":1000,"calls":5}]}`)
+	put(`{"timezone":"Asia/Tokyo","currency":"JPY",
+		"limits":[{"endpoint":"*","scope":"platform","period_ms":1000,"calls":5}]}`)
 	require.JSONEq(t, `{"media":"tenth","timezone":"Asia/Tokyo","currency":"USD","enabled":true,"in_force":false,
 		"limits":[{"endpoint":"*","scope":"platform","period_ms":1000,"calls":5}]}`, put(`{"currency":"USD"}`))
 	require.Contains(t, b.get("/api/v1/platforms"), `"tenth"`)
@@ -37,8 +38,8 @@ func TestPlatforms_AreMadeChangedAndAudited(t *testing.T) {
 
 	for body, field := range map[string]string{
 		`{"timezone":"Mars"}`: "timezone", `{"currency":"usd"}`: "currency", `{"zone":"UTC"}`: "zone",
-		`{"limits":[{"endpoint":"a*b","scope":"app","period_ms":1000,"calls":1}]}`:                      "limits[0].endpoint",
-		`{"limits":[{"endpoint":"*","scope":"app","period_ms":1000,"calls":1,"calendar_zone":"Mars"}]}`: "limits[0].calendar_zone",
+		`{"limits":[{"endpoint":"a*b","scope":"app","period_ms":1000,"calls":1}]}`: "limits[0].endpoint",
+		`{"limits":[{"endpoint":"*","scope":"me","period_ms":1000,"calls":1}]}`:    "limits[0].scope",
 	} {
 		require.Equal(t, field, b.refused(http.MethodPut, "/api/v1/platforms/tenth", body)[0].Field, body)
 	}

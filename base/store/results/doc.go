@@ -1,7 +1,7 @@
 // Package results writes the results of pulls, in the data database: coverage, the platforms' raw tables,
 // report_daily and report_hourly, report_tombstone, fund_daily and account_balance, object_name, config_change,
-// creative_asset, unusable_value, file_pull, outside_pull, outside_part. It also keeps what checks of them find: hole and
-// reconciliation.
+// creative_asset, unusable_value, file_pull, outside_pull, outside_part. It also keeps what checks of them find: hole
+// and reconciliation.
 //
 // Transactions. A pull's write is one transaction. It first locks the scope's coverage rows, in the order of their keys
 // (the fence), then reads and changes raw and public rows by key, then coverage, and wide_day. Reports that end at the

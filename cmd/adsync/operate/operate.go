@@ -15,6 +15,6 @@ func Commands(a *settings.Source) []*cobra.Command {
 		newPause(a), newResume(a), newPauses(a), newCancel(a), newCancels(a),
 		newAccounts(a), newGames(a), newCoverage(a), newChanges(a), newReconcile(a), newFields(a),
 		newLanes(a), newLimits(a), newConsumers(a), newFloors(a), newKinds(a), newAudit(a), newLogLevel(a),
-		newDestinations(a), newSubscriptions(a), newPublications(a), newCopies(a),
+		newDestinations(a), newSubscriptions(a), newPublications(a), newCopies(a), newPlatforms(a),
 	}
 }
