@@ -20,6 +20,7 @@ func TestPlatforms_AreMadeChangedAndAudited(t *testing.T) {
 	require.JSONEq(t, `{"media":"tenth","timezone":"Asia/Tokyo","currency":"USD","enabled":true,"in_force":false,
 		"limits":[{"endpoint":"*","scope":"platform","period_ms":1000,"calls":5}]}`, put(`{"currency":"USD"}`))
 	require.Contains(t, b.get("/api/v1/platforms"), `"tenth"`)
+	require.Contains(t, b.get("/api/v1/platforms/tenth"), `"timezone":"Asia/Tokyo"`)
 	w := b.call(http.MethodPost, "/api/v1/platforms/tenth/accounts",
 		`{"accounts":[{"external_id":"a1","name":"One"},{"external_id":"a2","timezone":"UTC","currency":"EUR"}]}`, adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())

@@ -34,16 +34,22 @@ var bodies = map[string]string{
 	"putDestination":        `{"kind": "dir", "address": "/srv/reports"}`,
 	"putTableCopy":          `{"source": "erp", "key_columns": ["id"]}`,
 	"putSubscription":       `{"path": "spend/{day}{ext}", "enabled": false}`,
-	"requestGrants":         `{"media": "tulip", "endpoint": "report/daily/get", "account": "9001", "n": 1}`,
-	"reportRefusal":         `{"media": "tulip", "endpoint": "report/daily/get", "account": "9001"}`,
-	"orderPublications":     `{"from": "2026-11-20", "to": "2026-11-20", "dry_run": true}`,
+	"requestGrants":         `{"media": "tulip", "endpoint": "x", "account": "9001", "n": 1}`,
+	"reportRefusal":         `{"media": "tulip", "endpoint": "x", "account": "9001"}`,
+	"beginPull": `{"media": "tulip", "account": "9001", "report": "report_daily", "level": "account",
+	  "day": "2026-11-20"}`,
+	"putPullPart":         `{"rows": []}`,
+	"completePull":        `{"parts": 0, "total": 0}`,
+	"putExternalPlatform": `{"timezone": "UTC", "currency": "USD"}`,
+	"putExternalAccounts": `{"accounts": [{"external_id": "1"}]}`,
+	"orderPublications":   `{"from": "2026-11-20", "to": "2026-11-20", "dry_run": true}`,
 }
 
 // path returns an operation's path to known data.
 func (f *fuzzed) path(op operation) string {
 	return strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0],
 		"{run}", f.known["run"][0],
-		"{account_id}", f.known["account_id"][0], "{code}", "unassigned", "{lane}", "normal").Replace(op.path)
+		"{account_id}", f.known["account_id"][0], "{code}", "unassigned", "{lane}", "normal", "{n}", "1").Replace(op.path)
 }
 
 // Every route refuses a body with duplicate keys, keys in another case or null: a part of it may be lost or mean

@@ -47,18 +47,32 @@ type OutsidePart struct {
 // ErrOutsidePullEnded is returned when rows are staged for a pull that has ended.
 var ErrOutsidePullEnded = errors.New("the pull has ended")
 
-// AddOutsidePull stores a claim. It may be repeated.
-func (s Results) AddOutsidePull(ctx context.Context, p OutsidePull) error {
-	err := s.Data.Retry(ctx, func() error {
-		return s.Data.Writer(ctx).Exec(s.Data.Dialect().InsertIgnore()+
+// AddOutsidePull stores a claim and returns its version: the given one, or one above those of all other claims of the
+// scope by outside workers. It may be repeated.
+func (s Results) AddOutsidePull(ctx context.Context, p OutsidePull) (version int64, err error) {
+	err = s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		// Two claims at the same time may read the same version. Then one of them is fenced.
+		err := tx.Raw("SELECT COALESCE(MAX(version), 0) + 1 FROM outside_pull WHERE account_id = ? AND report = ?"+
+			" AND level = ? AND day = ? AND id <> ?", p.AccountID, p.Report, p.Level, p.Day, p.ID).Row().Scan(&version)
+		if err != nil {
+			return err
+		}
+		version = max(version, p.Version)
+		err = tx.Exec(s.Data.Dialect().InsertIgnore()+
 			"outside_pull (account_id, id, media, report, level, day, version, run_id, answer, created_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', "+s.Data.Dialect().Now()+")",
-			p.AccountID, p.ID, p.Media, p.Report, p.Level, p.Day, p.Version, p.RunID).Error
+			p.AccountID, p.ID, p.Media, p.Report, p.Level, p.Day, version, p.RunID).Error
+		if err != nil {
+			return err
+		}
+		stored, err := outsidePull(tx, p.AccountID, p.ID, "") // An earlier try may have stored it.
+		version = stored.Version
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("store the pull %s: %w", p.ID, err)
+		return 0, fmt.Errorf("store the pull %s: %w", p.ID, err)
 	}
-	return nil
+	return version, nil
 }
 
 // OutsidePull returns a pull, or sql.ErrNoRows.

@@ -19,7 +19,7 @@ import (
 type Store interface {
 	pull.Store
 	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
-	AddOutsidePull(ctx context.Context, p results.OutsidePull) error
+	AddOutsidePull(ctx context.Context, p results.OutsidePull) (version int64, err error)
 	OutsidePull(ctx context.Context, accountID int64, id string) (results.OutsidePull, error)
 	PutOutsidePart(ctx context.Context, accountID int64, id string, part results.OutsidePart) error
 	OutsideParts(ctx context.Context, accountID int64, id string) ([]results.OutsidePart, error)

@@ -91,13 +91,13 @@ func (p *Pulls) Begin(c *gin.Context, request *client.PullRequest) (any, error) 
 	if claim.RunID == 0 { // A day is settled by a run that was made after it had settled.
 		claim.RunID = task.NewRunID(p.clock.Now())
 	}
-	err = p.store.AddOutsidePull(ctx, results.OutsidePull{AccountID: account.ID, ID: claim.PullID, Media: account.Media,
-		Report: claim.Report, Level: claim.Level, Day: on, Version: claim.Version, RunID: claim.RunID})
+	version, err := p.store.AddOutsidePull(ctx, results.OutsidePull{AccountID: account.ID, ID: claim.PullID,
+		Media: account.Media, Report: claim.Report, Level: claim.Level, Day: on, Version: claim.Version, RunID: claim.RunID})
 	if err != nil {
 		return nil, err
 	}
 	c.Status(http.StatusCreated)
-	return client.Pull{ID: claim.PullID, Version: claim.Version}, nil
+	return client.Pull{ID: claim.PullID, Version: version}, nil
 }
 
 // reportOf returns a report of a platform.
