@@ -11,9 +11,9 @@ works the subtasks of three tasks, which are jobs of adsync's job queue.
     planner.py tasks                      makes the three tasks
     planner.py work --warehouse FILE      works them until it is stopped
 
-ADSYNC_API is the address of a producer's API (http://127.0.0.1:8080), ADSYNC_TOKEN its token, ADSYNC_JOBS the address
-of the job queue (http://127.0.0.1:7777), and ADSYNC_JOBS_TOKEN a token of the namespace "warehouse". Both tokens may be
-left out on a machine of your own, as with "adsync standalone".
+ADSYNC_SERVER is the address of a producer's API (http://127.0.0.1:8080), ADSYNC_TOKEN its token, ADSYNC_JOBS_SERVER
+the address of the job queue (http://127.0.0.1:7777), and ADSYNC_JOBS_TOKEN a token of the namespace "warehouse". Both
+tokens may be left out on a machine of your own, as with "adsync standalone".
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ import urllib.request
 from contextlib import closing
 from typing import Any, Callable
 
-API = os.environ.get("ADSYNC_API", "http://127.0.0.1:8080")
-JOBS = os.environ.get("ADSYNC_JOBS", "http://127.0.0.1:7777")
+API = os.environ.get("ADSYNC_SERVER", "http://127.0.0.1:8080")
+JOBS = os.environ.get("ADSYNC_JOBS_SERVER", "http://127.0.0.1:7777")
 NAMESPACE = "warehouse"
 
 TASKS: list[dict[str, Any]] = [
@@ -163,6 +163,9 @@ class Warehouse:
     def build(self, job: Job) -> None:
         """Starts the build of a segment, or looks whether it is ready. Between two looks this worker is free."""
         p = job.body["params"]
+        if p["cube"] == "none":  # A run of the task itself, without an order's params, builds nothing.
+            job.done(0)
+            return
         with closing(self.open()) as db:
             if not job.state:  # A job that is delivered twice starts two builds of one version, which is harmless.
                 now = time.time()

@@ -24,6 +24,7 @@ import (
 	"adsync/client"
 	"adsync/media"
 	"adsync/producer"
+	"adsync/producer/api/outside"
 )
 
 // accountErrorsMax is how many refused accounts of one order the answer names.
@@ -123,7 +124,7 @@ func (a *orderRoutes) placeOrder(c *gin.Context, t producer.Task, request *clien
 		Confirm: request.Confirm, Spare: request.Spare, Params: request.Params, By: httpapi.CallerOf(c).Name}
 	if u := request.Under; u != nil {
 		var err error
-		if order.Under, err = readUnder(u); err != nil {
+		if order.Under, err = outside.ReadUnder(u); err != nil {
 			return err
 		}
 	}
@@ -148,7 +149,7 @@ func (a *orderRoutes) placeOrder(c *gin.Context, t producer.Task, request *clien
 		}
 		id, err := a.store.OrderUnder(ctx, written)
 		answer.RunID = formatID(id)
-		return nil, refusedUnder(err, request.Under)
+		return nil, outside.RefusedUnder(err, request.Under)
 	}
 	if err := a.audit.do(c, "task.run", settings.AuditTasks+"/"+t.Name, nil, answer, apply); err != nil {
 		return err
@@ -312,6 +313,15 @@ func refusedParts(err error, zone string, withZone bool) error {
 	}
 	if field == "" {
 		return httpapi.NewProblem(http.StatusUnprocessableEntity, "The order cannot be planned: %s.", detail)
+	}
+	return httpapi.Refused(field, "%s", detail)
+}
+
+// refusedParams turns a handler's refusal of an order's params into a problem.
+func refusedParams(err error) error {
+	field, detail, ok := strings.Cut(err.Error(), ": ")
+	if !ok || !strings.HasPrefix(field, "params") {
+		field, detail = "params", err.Error()
 	}
 	return httpapi.Refused(field, "%s", detail)
 }

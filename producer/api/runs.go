@@ -16,6 +16,7 @@ import (
 	"adsync/base/task"
 	"adsync/client"
 	"adsync/media"
+	"adsync/producer/api/outside"
 )
 
 // estimateMax is how far ahead an estimated end is still shown.
@@ -35,7 +36,7 @@ func describeRun(r *ledger.Run) client.Run {
 	if o := r.Settings.Order; o != nil {
 		j.Order = &client.Ordered{Accounts: int64(len(o.Accounts)), From: string(o.From), To: string(o.To), By: o.By,
 			Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil, Params: o.Params,
-			Under: describeUnder(o.Under), Depth: int64(len(o.Ancestors))}
+			Under: outside.DescribeUnder(o.Under), Depth: int64(len(o.Ancestors))}
 	}
 	return j
 }

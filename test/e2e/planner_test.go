@@ -42,8 +42,8 @@ func newWarehouse(t *testing.T) *warehouse {
 func (w *warehouse) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), w.python, append([]string{planner}, args...)...)
-	cmd.Env = append(os.Environ(), "ADSYNC_API="+strings.TrimSuffix(w.api, "/api/v1"),
-		"ADSYNC_JOBS="+strings.TrimSuffix(w.queue, "/api/warehouse/"), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "ADSYNC_SERVER="+strings.TrimSuffix(w.api, "/api/v1"),
+		"ADSYNC_JOBS_SERVER="+strings.TrimSuffix(w.queue, "/api/warehouse/"), "PYTHONDONTWRITEBYTECODE=1")
 	return cmd
 }
 

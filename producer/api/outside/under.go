@@ -1,9 +1,9 @@
-package api
+package outside
 
 import (
 	"errors"
 	"net/http"
-	"strings"
+	"strconv"
 
 	"adsync/base/httpapi"
 	"adsync/base/store/ledger"
@@ -11,8 +11,8 @@ import (
 	"adsync/client"
 )
 
-// readUnder reads the subtask that orders a run.
-func readUnder(u *client.Under) (*task.Under, error) {
+// ReadUnder reads the subtask that orders a run.
+func ReadUnder(u *client.Under) (*task.Under, error) {
 	run, err := httpapi.ParseID(u.RunID)
 	if err != nil {
 		return nil, httpapi.Refused("under.run_id", "%q is refused: want the id of the run of the subtask", u.RunID)
@@ -27,8 +27,8 @@ func readUnder(u *client.Under) (*task.Under, error) {
 	return &task.Under{Key: task.Key{RunID: run, AccountID: account, Part: u.Part}, Name: u.Name}, nil
 }
 
-// refusedUnder turns an error of ordering under a subtask into a problem.
-func refusedUnder(err error, u *client.Under) error {
+// RefusedUnder turns an error of ordering under a subtask into a problem.
+func RefusedUnder(err error, u *client.Under) error {
 	limit, tooMany := errors.AsType[*ledger.OrderLimitError](err)
 	switch {
 	case errors.Is(err, ledger.ErrOriginEnded):
@@ -43,19 +43,14 @@ func refusedUnder(err error, u *client.Under) error {
 	return err
 }
 
-// refusedParams turns a handler's refusal of an order's params into a problem.
-func refusedParams(err error) error {
-	field, detail, ok := strings.Cut(err.Error(), ": ")
-	if !ok || !strings.HasPrefix(field, "params") {
-		field, detail = "params", err.Error()
-	}
-	return httpapi.Refused(field, "%s", detail)
-}
-
-// describeUnder describes the subtask that ordered a run; nil for none.
-func describeUnder(u *task.Under) *client.Under {
+// DescribeUnder describes the subtask that ordered a run; nil for none.
+func DescribeUnder(u *task.Under) *client.Under {
 	if u == nil {
 		return nil
 	}
-	return &client.Under{RunID: formatID(u.RunID), AccountID: idOrNone(u.AccountID), Part: u.Part, Name: u.Name}
+	shown := &client.Under{RunID: strconv.FormatInt(u.RunID, 10), Part: u.Part, Name: u.Name}
+	if u.AccountID != 0 {
+		shown.AccountID = strconv.FormatInt(u.AccountID, 10)
+	}
+	return shown
 }
