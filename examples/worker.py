@@ -108,7 +108,7 @@ def pull(job: dict[str, Any], report: str, level: str) -> None:
     """Pulls a day of a report at a level."""
     claim = adsync("POST", "/api/v1/pulls", {
         "media": job["media"], "account": job["account"], "report": report, "level": level, "day": job["part"],
-        "run_id": str(job["run_id"]),
+        "run_id": job["run_id"],
     })
     path = f"/api/v1/pulls/{claim['id']}"
     items = pages(job["media"], job["account"], level, job["part"], report == "report_hourly")

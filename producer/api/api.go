@@ -209,7 +209,7 @@ func Routes(d Deps) []httpapi.Route {
 // configured returns the handlers of package configure.
 func configured(d Deps, accounts accountFinder) map[string]handler {
 	lanes := &configure.Lanes{Store: d.Store, Producer: d.Producer,
-		Platforms: func() []string { return platformsOf(d.Registry, d.Platforms...) }}
+		Platforms: func() []string { return platformsOf(d.Registry) }}
 	rules := &configure.LimitRules{Store: d.Store, Platforms: d.Platforms}
 	games := &configure.Games{Store: d.Store, Clock: d.Clock}
 	bindings := &configure.Bindings{Store: d.Store, Now: d.Now, Account: func(c *gin.Context) (settings.Account, error) {

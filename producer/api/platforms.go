@@ -34,12 +34,9 @@ func (l platformList) names() string {
 	return strings.Join(all, " or ")
 }
 
-// platformsOf returns the platforms of all tasks' handlers, system among them, and others that are known.
-func platformsOf(handlers *media.Registry, known ...media.Platform) []string {
+// platformsOf returns the platforms of all tasks' handlers, system among them.
+func platformsOf(handlers *media.Registry) []string {
 	platforms := map[string]bool{}
-	for _, p := range known {
-		platforms[p.Name()] = true
-	}
 	for _, handler := range handlers.Names() {
 		name, _, _ := strings.Cut(handler, ".")
 		platforms[name] = true

@@ -130,8 +130,8 @@ func TestWorker_PullsAPlatformWithoutGoCode(t *testing.T) {
 	accounts, err := s.FindAccounts(t.Context(), "tenth", []string{"t-1001", "t-1002"})
 	require.NoError(t, err)
 	for name, a := range accounts {
-		job, err := json.Marshal(map[string]any{"run_id": 7529853616300212345, "task": "tenth.reports", "media": "tenth",
-			"account": name, "account_id": a.ID, "part": theDay, "planned_at": "2026-11-21T00:00:00Z",
+		job, err := json.Marshal(map[string]any{"run_id": "7529853616300212345", "task": "tenth.reports", "media": "tenth",
+			"account": name, "account_id": fmt.Sprint(a.ID), "part": theDay, "planned_at": "2026-11-21T00:00:00Z",
 			"deadline": "2026-11-21T01:00:00Z", "attempt": 0,
 			"params": map[string]any{"levels": []string{"account", "campaign", "adgroup"}}})
 		require.NoError(t, err)
