@@ -141,7 +141,6 @@ func Routes(d Deps) []httpapi.Route {
 	aboutWaits := &waitRoutes{d.Store, accounts, tasks, d.Limits}
 	aboutAccounts := &accountRoutes{d.Store, accounts, platforms, d.Clock}
 	aboutHoles := &holeRoutes{d.Store, platforms, tasks, d.Producer, audit, d.Clock}
-	aboutDifferences := &differenceRoutes{d.Store, platforms, d.Clock}
 	aboutFields := &fieldRoutes{d.Store, platforms}
 	aboutLimits := &limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now}
 	aboutLogLevel := &configure.LogLevel{Levels: d.LogLevels, Audit: audit.do, Now: d.Now}
@@ -178,7 +177,7 @@ func Routes(d Deps) []httpapi.Route {
 		"listChanges":         ofAccount(accounts, (&changeRoutes{d.Store, accounts, d.Clock}).listChanges),
 		"listConsumers":       plain((&consumerRoutes{d.Consumers}).listConsumers),
 		"listDead":            withQuery(aboutDead.listDead),
-		"listDifferences":     withQuery(aboutDifferences.listDifferences),
+		"listDifferences":     withQuery((&differenceRoutes{d.Store, platforms, d.Clock}).listDifferences),
 		"listDue":             withQuery(aboutSubtasks.listDue),
 		"listFields":          withQuery(aboutFields.listFields),
 		"listFloors":          plain((&floorRoutes{d.Store}).listFloors),
