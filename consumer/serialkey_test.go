@@ -263,7 +263,8 @@ func answerTo(s *fakeStore, e task.Envelope) ledger.Outcome {
 func TestSerialKey_WorkOutsideIsKeptApartByTheDatabase(t *testing.T) {
 	t.Parallel()
 	of := func(handler string) string {
-		return keyInTable(task.Envelope{Media: "acme", Handler: handler, Concurrency: task.Serial, Key: task.Key{AccountID: 7}})
+		return keyInTable(task.Envelope{Media: "acme", Handler: handler, Concurrency: task.Serial,
+			Key: task.Key{AccountID: 7}})
 	}
 	require.Equal(t, "acme:7", of("acme.external"))
 	require.Equal(t, "acme:7", of("system.external"))

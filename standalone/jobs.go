@@ -8,6 +8,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/secret"
 	"adsync/base/sqldb"
+	"adsync/engine"
 	"adsync/jobs"
 )
 
@@ -29,4 +30,16 @@ func (s *stack) openJobs(ctx context.Context) (jobs.Stores, error) {
 func (s *stack) serveJobs(stores jobs.Stores, registerer prometheus.Registerer) {
 	d := jobs.Deps{Stores: stores, Clock: clock.System{}, Logger: s.Logger, Registerer: registerer}
 	s.jobs = jobs.New(s.Jobs, d)
+}
+
+// openOutside opens what the engine hands files and jobs to, and reads the platforms without Go code.
+func (s *stack) openOutside(ctx context.Context, d *engine.Deps) (err error) {
+	if d.Files, err = s.openFiles(); err != nil {
+		return err
+	}
+	if d.Jobs, err = s.openJobs(ctx); err != nil {
+		return err
+	}
+	d.External, err = engine.ExternalPlatforms(ctx, s.store, s.Logger)
+	return err
 }

@@ -198,27 +198,17 @@ func (s *stack) open(ctx context.Context) error {
 	if s.story != nil {
 		s.waiting, media.PauseMax = s.story.Waiting(), story.PauseMax
 	}
-	files, err := s.openFiles()
-	if err != nil {
-		return err
-	}
-	queue, err := s.openJobs(ctx)
-	if err != nil {
-		return err
-	}
-	external, err := engine.ExternalPlatforms(ctx, s.store, s.Logger)
-	if err != nil {
-		return err
-	}
-	s.parts = engine.New(engine.Deps{
-		External: external,
-		Store:    s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
+	deps := engine.Deps{
+		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
 		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner,
-		Files: files, Jobs: queue, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger,
-		Registerer: registry,
-	}, s.RateLimit, media)
+		Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+	}
+	if err := s.openOutside(ctx, &deps); err != nil {
+		return err
+	}
+	s.parts = engine.New(deps, s.RateLimit, media)
 	if !s.ends() {
-		s.serveJobs(queue, registry)
+		s.serveJobs(deps.Jobs, registry)
 	}
 	return s.addServices(database, s.parts)
 }

@@ -122,8 +122,8 @@ type Misled struct {
 // misledMax bounds the recorded ones.
 const misledMax = 10_000
 
-// misleads is Holds for a trap of an account's figures, and records the query. Of a query of several accounts it changes
-// the figures of one, on all pages.
+// misleads is Holds for a trap of an account's figures, and records the query. Of a query of several accounts it
+// changes the figures of one, on all pages.
 func (t *Traps) misleads(c *platform.Call, id trap.ID, a *world.Account, s world.Scope) bool {
 	if !t.Holds(c, id) {
 		return false

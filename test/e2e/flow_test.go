@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"database/sql"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/engine"
 )
@@ -193,16 +195,14 @@ func (d *deployment) untouched(t *testing.T, externalID, from, to string) map[st
 		if table != "summary_daily" {
 			query, args = query+" AND account_id = ?", append(args, found[externalID].ID)
 		}
-		rows, err := d.store.Data.Writer(t.Context()).Raw(query+")", args...).Rows()
-		require.NoError(t, err)
-		for rows.Next() {
+		err := sqldb.EachRow(d.store.Data.Writer(t.Context()).Raw(query+")", args...), func(rows *sql.Rows) error {
 			var k [5]string
 			var version int64
-			require.NoError(t, rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &version))
+			err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &version)
 			versions[table+" "+strings.Join(k[:], " ")] = version
-		}
-		require.NoError(t, rows.Err())
-		rows.Close()
+			return err
+		})
+		require.NoError(t, err)
 	}
 	return versions
 }

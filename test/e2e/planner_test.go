@@ -69,8 +69,8 @@ func (w *warehouse) stop(t *testing.T) {
 // arrive makes a version of the data of some hours of some cubes arrive.
 func (w *warehouse) arrive(t *testing.T, version int, cubes, hours string) {
 	t.Helper()
-	for _, cube := range strings.Fields(cubes) {
-		for _, hour := range strings.Fields(hours) {
+	for cube := range strings.FieldsSeq(cubes) {
+		for hour := range strings.FieldsSeq(hours) {
 			_, err := w.db.Exec("INSERT OR REPLACE INTO source VALUES (?, ?, ?)", cube, hour, version)
 			require.NoError(t, err)
 		}
