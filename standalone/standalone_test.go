@@ -21,6 +21,7 @@ import (
 	"adsync/base/ratelimit/grant"
 	"adsync/base/sqldb"
 	"adsync/engine"
+	"adsync/media"
 	"adsync/simulator"
 	"adsync/simulator/control"
 	"adsync/simulator/ledger"
@@ -72,8 +73,10 @@ func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
 		"account_balance", "fund_daily",
 		"partner_daily", "wide_daily",
 	}
-	for _, raw := range engine.RawTables() {
-		tables = append(tables, raw.Name)
+	for _, p := range engine.Platforms() {
+		for _, raw := range media.Tables(p) {
+			tables = append(tables, raw.Name)
+		}
 	}
 	for _, table := range tables {
 		require.Positive(t, report.Truth.Tables[table].Rows, table)

@@ -124,7 +124,7 @@ func (f *Follower) follow(ctx context.Context, p *pool, find func(task.Subject) 
 		if err != nil {
 			return &ledgerError{err}
 		}
-		todo := judge(due, states, now)
+		todo := judge(due, states, find, now)
 		if len(todo.refs) > 0 {
 			if err := release(ctx, todo.refs); err != nil {
 				return &ledgerError{err}
@@ -161,8 +161,10 @@ type todo struct {
 	later    map[time.Time][]jobstore.Watched // by when they are looked at next
 }
 
-// judge compares jobs with their subtasks.
-func judge(due []jobstore.Watched, states map[task.Key]ledger.SubtaskStatus, now time.Time) todo {
+// judge compares jobs with their subtasks. A subtask that is cancelled is left to the cancel: another delivery would take
+// its withdrawn job for a failed attempt.
+func judge(due []jobstore.Watched, states map[task.Key]ledger.SubtaskStatus, find func(task.Subject) *task.Stop,
+	now time.Time) todo {
 	t := todo{refs: map[task.Key]string{}, later: map[time.Time][]jobstore.Watched{}}
 	again := func(w jobstore.Watched, at time.Time) {
 		at = at.Truncate(time.Second) // So that few statements set them.
@@ -181,12 +183,24 @@ func judge(due []jobstore.Watched, states map[task.Key]ledger.SubtaskStatus, now
 			t.forget = append(t.forget, w.Key)
 		case over:
 			again(w, w.EndedAt.Add(keptFor+time.Second))
+		case isCancelled(w, find):
+			again(w, now.Add(endedAgain))
 		default:
 			t.refs[keyOf(w)] = task.JobRef(w.ID.String())
 			again(w, now.Add(min(max(since, endedAgain), openAgain)))
 		}
 	}
 	return t
+}
+
+// isCancelled reports whether an order cancels the subtask of a job.
+func isCancelled(w jobstore.Watched, find func(task.Subject) *task.Stop) bool {
+	stop := find(subjectOf(w))
+	return stop != nil && stop.Verb == task.Cancel
+}
+
+func subjectOf(w jobstore.Watched) task.Subject {
+	return task.Subject{RunID: w.RunID, TaskID: w.TaskID, AccountID: w.AccountID, Media: w.Media}
 }
 
 func (t todo) apply(ctx context.Context, store *jobstore.Store, now time.Time) error {
@@ -233,7 +247,7 @@ func (p *pool) stop(ctx context.Context, open []jobstore.Watched, find func(task
 	var hold, resume, withdraw []jobstore.Key
 	reason := ""
 	for _, w := range open {
-		stop := find(task.Subject{RunID: w.RunID, TaskID: w.TaskID, AccountID: w.AccountID, Media: w.Media})
+		stop := find(subjectOf(w))
 		switch {
 		case stop != nil && stop.Verb == task.Cancel:
 			withdraw, reason = append(withdraw, w.Key), stop.Text()

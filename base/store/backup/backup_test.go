@@ -44,6 +44,8 @@ var leftOut = []string{
 	// The state of processes and servers.
 	"assignment", "destination_slot", "destination_state", "leader", "one_row", "redis_reached", "redis_server",
 	"floor", "floor_consumer", "floor_state", "serial_hold",
+	// Rows of outside workers whose pulls have not ended.
+	"outside_pull", "outside_part",
 }
 
 // allOf are the tables of the ledger of which a backup has all rows.
