@@ -30,7 +30,7 @@ func (s Holds) ReadFloors(ctx context.Context) (r Reading, err error) {
 	err = sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var now, until sqldb.Time
 		f, found, err := scanFloor(rows, &now, &until)
-		r.Now, r.Reports = now.Time, now.Before(until.Time)
+		r.Now, r.Reports = now.Truncate(time.Millisecond), now.Before(until.Time)
 		if found {
 			r.Floors = append(r.Floors, f)
 		}
@@ -147,7 +147,7 @@ func (s Holds) lockQueue(tx *gorm.DB) (*Queue, error) {
 		var now, since, until sqldb.Time
 		err := tx.Raw("SELECT "+d.Now()+", last_id, since, until FROM floor_state WHERE id = 1"+d.ForUpdate()).Row().
 			Scan(&now, &q.lastID, &since, &until)
-		q.now, q.since, q.until = now.Time, since.Time, until.Time
+		q.now, q.since, q.until = now.Truncate(time.Millisecond), since.Time, until.Time // As its columns hold it.
 		return err
 	}
 	err := read()
