@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/failpoint"
 	"adsync/base/httpapi"
 	"adsync/base/store/jobstore"
 )
@@ -99,6 +100,7 @@ func (a *api) nack(c *gin.Context) {
 	var o jobstore.Outcome
 	if err == nil {
 		o, err = a.queues.store.Nack(c.Request.Context(), k, claim, delay, string(reason), a.queues.clock.Now())
+		failpoint.Hit("jobs.nacked")
 		a.queues.desks.freed([]jobstore.Key{k})
 		if o == jobstore.Died {
 			a.queues.counts.buried.Inc()
@@ -140,6 +142,7 @@ func (a *api) release(c *gin.Context) {
 	var r jobstore.Released
 	if now := a.queues.clock.Now(); err == nil {
 		r, err = a.queues.store.Release(c.Request.Context(), k, claim, how, now)
+		failpoint.Hit("jobs.released")
 		a.queues.desks.freed([]jobstore.Key{k})
 	}
 	if err == nil && r.Outcome == jobstore.Done {

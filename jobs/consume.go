@@ -156,10 +156,12 @@ func (a *api) ack(c *gin.Context) {
 // ackRows acknowledges the job of a subtask, whose worker has written some rows.
 func (a *api) ackRows(c *gin.Context, k jobstore.Key, written int64) {
 	now := a.queues.clock.Now()
+	failpoint.Hit("jobs.acking")
 	if err := a.queues.store.AckRows(c.Request.Context(), []jobstore.Key{k}, written, now); err != nil {
 		a.failed(c, "acknowledge a job", err)
 		return
 	}
+	failpoint.Hit("jobs.acked")
 	a.queues.counts.acknowledged.Inc()
 	a.queues.desks.freed([]jobstore.Key{k})
 	a.queues.counts.lmstfy.endedIn(queueOf(c), []jobstore.ID{k.ID}, now)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/chaos/outside"
 	"adsync/test/chaos/publishing"
 	"adsync/test/chaos/queueing"
 	"adsync/test/chaos/stage"
@@ -73,7 +74,12 @@ var queueingScenarios = func() (all []scenario) {
 					Patience: r.patience, Log: log})
 			}})
 	}
-	return all
+	return append(all, scenario{name: outside.Name, doc: outside.Doc, long: true, extra: outside.Extra,
+		special: func(ctx context.Context, r *runner, seed int64, dir string, log func(string, ...any)) (judge.Verdict,
+			error) {
+			return outside.Run(ctx, queueing.Trial{Stack: r.stack, Program: r.program, Dir: dir, Seed: seed,
+				Patience: r.patience, Log: log})
+		}})
 }()
 
 // stallDefault is the longest stall of a scenario that sets no other: a takeover takes 15 s, and a rebalance after a

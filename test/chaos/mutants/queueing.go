@@ -81,4 +81,22 @@ var ofJobs = []Mutant{
 		}},
 		Scenarios: []string{"jobs-killed"},
 	},
+	{
+		Name: "external-end-forgotten-early", Breaks: "how a subtask's job ended is forgotten before the ledger has it",
+		Edits: []patch.Edit{{
+			File: "jobs/external/follow.go",
+			Find: "			t.refs[keyOf(w)] = task.JobRef(w.ID.String())\n",
+			Replace: "			t.refs[keyOf(w)] = task.JobRef(w.ID.String())\n" +
+				"			t.forget = append(t.forget, w.Key)\n",
+		}},
+		Scenarios: []string{"jobs-external"},
+	},
+	{
+		Name: "external-job-made-again", Breaks: "each publication of an attempt of a subtask makes another job",
+		Edits: []patch.Edit{{
+			File: "jobs/external/handler.go", Find: "ID: idOf(work.Key, work.Attempt), ",
+			Replace: "ID: jobstore.WatchedID(now, fmt.Sprint(idOf(work.Key, work.Attempt))), ",
+		}},
+		Scenarios: []string{"jobs-external"},
+	},
 }
