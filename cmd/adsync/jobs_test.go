@@ -122,7 +122,7 @@ func TestJobs_ArePublishedConsumedAndAcknowledged(t *testing.T) {
 	require.Regexp(t, `\nexpires +never\n`, q.run("show", "shop/orders", second))
 
 	r := adsync(q.environ, "jobs", "consume", "shop/urgent,orders", "--ttr=10m")
-	require.Equal(t, result{stdout: "order 17\n", stderr: "Job " + id + " of orders:\n" +
+	require.Equal(t, result{stdout: "order 17\n", stderr: "Job " + id + " of orders, claim 1:\n" +
 		"To acknowledge within 10m0s: adsync jobs ack shop/orders " + id + "\n"}, r)
 	require.Contains(t, q.run("show", "shop/orders", id), "tries left  2\n", "it is claimed")
 	require.Equal(t, "Acknowledged 1 job of shop/orders.\n", q.run("ack", "shop/orders", id))
@@ -141,7 +141,7 @@ func TestJobs_ConsumeAcknowledgesWhatItPrinted(t *testing.T) {
 	first, second := q.publish("shop/orders", "one\ntwo\n"), q.publish("shop/orders", "\x00three")
 	r := adsync(q.environ, "jobs", "consume", "shop/orders", "--count=5", "--ack")
 	require.Equal(t, result{stdout: "one\ntwo\n\x00three\n",
-		stderr: "Job " + first + " of orders:\nJob " + second + " of orders:\nAcknowledged 2 jobs.\n"}, r)
+		stderr: "Job " + first + " of orders, claim 1:\nJob " + second + " of orders, claim 1:\nAcknowledged 2 jobs.\n"}, r)
 	require.Equal(t, 1, adsync(q.environ, "jobs", "show", "shop/orders", first).code)
 
 	q.publish("shop/orders", "four")

@@ -348,6 +348,7 @@ type job struct {
 	TTL         int64             `json:"ttl"` // the seconds that are left; 0 forever
 	ElapsedMS   int64             `json:"elapsed_ms"`
 	RemainTries int               `json:"remain_tries"`
+	Claim       int64             `json:"claim"` // 0 if the job was not claimed
 	Attributes  map[string]string `json:"attributes"`
 }
 

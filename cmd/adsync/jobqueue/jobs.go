@@ -17,8 +17,8 @@ func newJobs(a *settings.Source) *cobra.Command {
   adsync jobs consume shop/orders --timeout 10s --ack
   adsync jobs queues shop`,
 	})
-	cmd.AddCommand(newJobsQueues(a), newJobsPublish(a), newJobsConsume(a), newJobsAck(a), newJobsShow(a),
-		newJobsDead(a), newJobsRespawn(a), newJobsDrop(a), newJobsPause(a), newJobsResume(a), newJobsSettings(a),
-		newJobsDue(a), newJobsToken(a))
+	cmd.AddCommand(newJobsQueues(a), newJobsPublish(a), newJobsConsume(a), newJobsAck(a), newJobsNack(a),
+		newJobsRelease(a), newJobsShow(a), newJobsDead(a), newJobsRespawn(a), newJobsDrop(a), newJobsPause(a),
+		newJobsResume(a), newJobsSettings(a), newJobsDue(a), newJobsToken(a))
 	return cmd
 }

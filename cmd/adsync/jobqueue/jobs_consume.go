@@ -21,10 +21,11 @@ func newJobsConsume(a *settings.Source) *cobra.Command {
 	cmd := queueCommand(a, &cobra.Command{
 		Use:   "consume NAMESPACE/QUEUE",
 		Short: "Claims jobs and prints their bodies",
-		Long: `Claims jobs that are ready and prints their bodies, each from a new line. Their ids go to standard error. A job
-is delivered again after --ttr unless it is acknowledged: by "adsync jobs ack", or with --ack as soon as it is
-printed. Several queues of the namespace may be named with commas: the jobs come from the first that has any.
-Without a job it prints nothing, and exits with 0.`,
+		Long: `Claims jobs that are ready and prints their bodies, each from a new line. Their ids and the numbers of their
+claims go to standard error. A job is delivered again after --ttr unless it is acknowledged, by "adsync jobs ack",
+or with --ack as soon as it is printed. "adsync jobs nack" and "adsync jobs release" end its claim in other ways.
+Several queues of the namespace may be named with commas: the jobs come from the first that has any. Without a job
+it prints nothing, and exits with 0.`,
 		Example: `  adsync jobs consume shop/orders --timeout 10s --ack
   adsync jobs consume shop/urgent,orders --count 20 --ttr 10m
   adsync jobs consume shop/orders --output json`,
@@ -61,6 +62,7 @@ func (c *consumption) consume(r *request, queues string) error {
 	if err != nil {
 		return err
 	}
+	query.Set("claim", "true")
 	r.patience = c.timeout
 	answer, err := r.call(http.MethodGet, apiPath(queues), query, nil)
 	if refusal, is := errors.AsType[*refusedError](err); is && refusal.text == noJob {
@@ -94,7 +96,8 @@ func (c *consumption) consume(r *request, queues string) error {
 
 func printBodies(r *request, jobs []job) error {
 	for i := range jobs {
-		fmt.Fprintf(r.ErrOrStderr(), "Job %s of %s:\n", table.Clean(jobs[i].JobID), table.Clean(jobs[i].Queue))
+		fmt.Fprintf(r.ErrOrStderr(), "Job %s of %s, claim %d:\n", table.Clean(jobs[i].JobID), table.Clean(jobs[i].Queue),
+			jobs[i].Claim)
 		if err := r.printBody(jobs[i].Data); err != nil {
 			return fmt.Errorf("print a job: %w", err)
 		}
