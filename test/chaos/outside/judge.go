@@ -217,9 +217,10 @@ func (f *findings) judgeDeliveries() {
 	for id, all := range f.deliveries {
 		slices.SortFunc(all, func(a, b delivery) int { return a.at.Compare(b.at) })
 		for n, d := range all {
-			released := n == 0
+			released, late := n == 0, false
 			for _, r := range f.requests[id] {
-				if r.verb != release && r.result == done && d.began.After(r.ended) {
+				if !late && r.verb != release && r.result == done && d.began.After(r.ended) {
+					late = true
 					f.tell(judge.Doubled, "job %s, %s, was delivered %s after it was %s", id, d.attempt, d.began.Sub(r.ended),
 						r.verb)
 				}
