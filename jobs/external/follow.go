@@ -161,8 +161,8 @@ type todo struct {
 	later    map[time.Time][]jobstore.Watched // by when they are looked at next
 }
 
-// judge compares jobs with their subtasks. A subtask that is cancelled is left to the cancel: another delivery would take
-// its withdrawn job for a failed attempt.
+// judge compares jobs with their subtasks. A subtask that is cancelled is left to the cancel: another delivery would
+// take its withdrawn job for a failed attempt.
 func judge(due []jobstore.Watched, states map[task.Key]ledger.SubtaskStatus, find func(task.Subject) *task.Stop,
 	now time.Time) todo {
 	t := todo{refs: map[task.Key]string{}, later: map[time.Time][]jobstore.Watched{}}
