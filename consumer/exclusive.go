@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"adsync/base/failpoint"
 	"adsync/base/store/exclusion"
 	"adsync/base/task"
 )
@@ -55,6 +56,7 @@ func (p *pool) exclusive(ctx context.Context, s subtask) {
 		s.Concurrency = task.Parallel // Its time alone is over.
 		p.begin(ctx, s)
 	default:
+		failpoint.Hit("consumer.floor.held")
 		h := &hold{}
 		s.hold = h
 		s = p.c.floors.admitHolder(s.onLeave(func() {
@@ -67,13 +69,17 @@ func (p *pool) exclusive(ctx context.Context, s subtask) {
 }
 
 // takeTurn lets one exclusive subtask of a lane ask at a time, so that a run with thousands of them has few rows. One
-// that was ordered by another run does not wait: that one may hold the floor.
+// that was ordered by another run does not wait: that one may hold the floor. Nor does one that has a row since an
+// earlier delivery, or from a process that died: the one that asks may wait for it.
 func (p *pool) takeTurn(ctx context.Context, s subtask) (done func(), ok bool) {
 	if len(s.Ancestors) > 0 {
 		return func() {}, true
 	}
 	for {
 		next := p.c.floors.nextReading()
+		if p.c.floors.has(s.Key) {
+			return func() {}, true
+		}
 		select {
 		case p.asking <- struct{}{}:
 			return func() { <-p.asking }, true
@@ -107,6 +113,7 @@ func (p *pool) awaitFloor(ctx context.Context, s subtask, want exclusion.Floor) 
 				p.abandon(s.message)
 				return turn, false
 			}
+			failpoint.Hit("consumer.floor.asked")
 		}
 		switch {
 		case turn.TooSlow:
@@ -176,6 +183,13 @@ func (f *floors) ask(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asking += n
+}
+
+// has reports whether a subtask had a floor at the last reading.
+func (f *floors) has(k task.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.keys[k]
 }
 
 // nextReading returns a channel that is closed at the next reading.

@@ -40,6 +40,7 @@ type floors struct {
 	mu       sync.Mutex
 	readAt   time.Time         // by this process's clock: when the last complete reading began; zero before the first
 	stopping []exclusion.Floor // those that nothing may begin next to
+	keys     map[task.Key]bool // the subtasks of all floors
 	running  map[*begun]struct{}
 	parked   []*parked
 	asking   int           // exclusive subtasks of this process that wait
@@ -144,9 +145,10 @@ func (f *floors) readAndReport(ctx context.Context, began time.Time) error {
 func (f *floors) apply(reading exclusion.Reading) map[int64]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stopping = nil
+	f.stopping, f.keys = nil, map[task.Key]bool{}
 	running := map[int64]int{}
 	for _, floor := range reading.Floors {
+		f.keys[floor.Key] = true
 		if floor.FrontAt.IsZero() {
 			continue
 		}
