@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"adsync/test/chaos/alone"
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/outside"
 	"adsync/test/chaos/publishing"
@@ -88,7 +89,8 @@ const stallDefault = 30 * time.Second
 
 // groups are the scenarios by what they hit; each has a file.
 var groups = [][]scenario{
-	producerScenarios, consumerScenarios, slices.Concat(kafkaScenarios, kafkaNodesScenarios),
+	producerScenarios, slices.Concat(consumerScenarios, exclusiveScenarios),
+	slices.Concat(kafkaScenarios, kafkaNodesScenarios),
 	slices.Concat(redisScenarios, redisNodesScenarios),
 	slices.Concat(mariadbScenarios, mariadbPairScenarios),
 	slices.Concat(platformScenarios, filesScenarios), peopleScenarios,
@@ -142,6 +144,7 @@ type trial struct {
 	unproved []string      // what could not be judged
 	losses   []loss        // after which calls must come back
 	stuck    bool          // something was open when all should have ended
+	alone    *alone.Trial  // of exclusive-everything
 }
 
 // strike notes that the fault struck.

@@ -181,6 +181,14 @@ func (i *Instance) Lives() int {
 	return i.starts
 }
 
+// Node returns the name of the process in the rows of its subtasks.
+func (i *Instance) Node() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%d", host, i.process.PID())
+}
+
 // heldByPoint reports whether a fail point has stopped the process.
 func (i *Instance) heldByPoint() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", i.process.PID()))
