@@ -151,8 +151,8 @@ type Order struct {
 type Under struct {
 	Key
 
-	// Name tells the orders of one subtask apart: a second order of the same name is the first one repeated. With "" each
-	// order is a new one.
+	// Name distinguishes the orders of one subtask: a second order of the same name is the first one repeated. With ""
+	// each order is a new one.
 	Name string `json:"name,omitempty"`
 }
 

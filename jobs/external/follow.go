@@ -22,10 +22,8 @@ const (
 	// lot is how many jobs are read at a time, and lots how many times in a pass.
 	lot  = 500
 	lots = 20
-	// openAgain is from one look at an open job to the next.
-	openAgain = 30 * time.Second
 	// endedAgain is how soon an ended job is looked at again whose outcome the ledger does not have. It grows with the
-	// time since the end, up to openAgain.
+	// time since the end, up to jobstore.OpenLook.
 	endedAgain = 2 * time.Second
 	// keptFor is how long an ended job stays known after its end at least: a handler that was paused meanwhile would
 	// otherwise publish it again.
@@ -178,7 +176,7 @@ func judge(due []jobstore.Watched, states map[task.Key]ledger.SubtaskStatus, fin
 		case w.End == jobstore.NotEnded && over:
 			t.withdraw = append(t.withdraw, w.Key)
 		case w.End == jobstore.NotEnded:
-			again(w, now.Add(openAgain))
+			again(w, now.Add(jobstore.OpenLook))
 		case over && since >= keptFor:
 			t.forget = append(t.forget, w.Key)
 		case over:
@@ -187,7 +185,7 @@ func judge(due []jobstore.Watched, states map[task.Key]ledger.SubtaskStatus, fin
 			again(w, now.Add(endedAgain))
 		default:
 			t.refs[keyOf(w)] = task.JobRef(w.ID.String())
-			again(w, now.Add(min(max(since, endedAgain), openAgain)))
+			again(w, now.Add(min(max(since, endedAgain), jobstore.OpenLook)))
 		}
 	}
 	return t

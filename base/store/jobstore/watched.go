@@ -83,9 +83,9 @@ func scanWatched(rows *sql.Rows, w *Watched) error {
 // WatchedJobs are the jobs of subtasks.
 type WatchedJobs struct{ rows }
 
-// openLook is how long after its publication the leader looks at a watched job for the first time, and then from one
+// OpenLook is how long after its publication the leader looks at a watched job for the first time, and then from one
 // look to the next: for those of subtasks that have ended without their job.
-const openLook = 30 * time.Second
+const OpenLook = 30 * time.Second
 
 // PublishWatched publishes a job with an id of WatchedID, unless it was published before, and returns what is known of
 // it. It may be repeated, run concurrently, and run after the job's end.
@@ -93,7 +93,7 @@ func (s WatchedJobs) PublishWatched(ctx context.Context, j Job, of Subtask, now 
 	err = s.db.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		res := tx.Exec(s.db.Dialect().InsertIgnore()+watchedTable+" (queue_id, id, run_id, account_id, part, attempt, "+
 			"task_id, media, error, look_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?)", int64(j.Queue), j.ID[:], of.RunID,
-			of.AccountID, of.Part, of.Attempt, of.TaskID, of.Media, sqldb.At(now.Add(openLook)))
+			of.AccountID, of.Part, of.Attempt, of.TaskID, of.Media, sqldb.At(now.Add(OpenLook)))
 		if res.Error != nil {
 			return res.Error
 		}

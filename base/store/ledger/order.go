@@ -26,7 +26,7 @@ type RunOrder struct {
 	Malformed error
 }
 
-// AddOrder writes an order. See AddOrder.
+// AddOrder writes an order, as the function AddOrder does.
 func (s Ticks) AddOrder(ctx context.Context, o RunOrder) error {
 	return AddOrder(s.Data.Writer(ctx), o)
 }

@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"adsync/base/sqldb"
 	"adsync/base/task"
 )
 
@@ -111,7 +112,7 @@ func (s Ticks) OrderUnder(ctx context.Context, o RunOrder) (runID int64, err err
 		if runID, known, err = o.repeated(tx); err != nil || known {
 			return err
 		}
-		if err := checkOpen(tx, u.Key); err != nil {
+		if err := checkOpen(tx, s.Data, u.Key); err != nil {
 			return err
 		}
 		if err := o.setAncestors(tx); err != nil {
@@ -140,48 +141,36 @@ func (o RunOrder) repeated(tx *gorm.DB) (runID int64, known bool, err error) {
 		return 0, false, nil
 	}
 	var taskID int64
-	var request, by string
-	err = tx.Raw("SELECT run_id, task_id, request, ordered_by FROM manual_order"+
+	var request string
+	err = tx.Raw("SELECT run_id, task_id, request FROM manual_order"+
 		" WHERE under_run_id = ? AND under_account_id = ? AND under_part = ? AND under_name = ?",
-		u.RunID, u.AccountID, u.Part, u.Name).Row().Scan(&runID, &taskID, &request, &by)
+		u.RunID, u.AccountID, u.Part, u.Name).Row().Scan(&runID, &taskID, &request)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("look for an order under run %d: %w", u.RunID, err)
 	}
-	o.Request.By = by // Another process of the orderer may have another token.
+	var earlier task.Order
+	if json.Unmarshal([]byte(request), &earlier) != nil {
+		return runID, true, ErrOtherOrder
+	}
+	o.Request.By = earlier.By // Another process of the orderer may have another token.
 	own, err := o.text()
-	if err == nil && (taskID != o.TaskID || !sameOrder(request, own)) {
+	if err == nil && (taskID != o.TaskID || request != own) {
 		err = ErrOtherOrder
 	}
 	return runID, true, err
 }
 
-// sameOrder compares the texts of two requests, apart from who placed them.
-func sameOrder(a, b string) bool {
-	var x, y task.Order
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
-		return false
-	}
-	x.By, y.By = "", ""
-	p, _ := json.Marshal(x) // They were read from JSON.
-	q, _ := json.Marshal(y)
-	return string(p) == string(q)
-}
-
 // checkOpen returns ErrOriginEnded unless a subtask is open.
-func checkOpen(tx *gorm.DB, k task.Key) error {
-	var state string
-	err := tx.Raw("SELECT state FROM "+LogTable(k.RunID)+" WHERE run_id = ? AND account_id = ? AND part = ?",
-		k.RunID, k.AccountID, k.Part).Row().Scan(&state)
-	if errors.Is(err, sql.ErrNoRows) || MissingTable(err) {
-		return ErrOriginEnded
-	}
-	if err != nil {
+func checkOpen(tx *gorm.DB, d *sqldb.DB, k task.Key) error {
+	found := map[task.Key]SubtaskStatus{}
+	err := readStates(tx, d, LogTable(k.RunID), "", 1, func(int) task.Key { return k }, found)
+	switch {
+	case err != nil && !MissingTable(err):
 		return fmt.Errorf("read subtask %v: %w", k, err)
-	}
-	if !task.State(state).Open() {
+	case !found[k].State.Open():
 		return ErrOriginEnded
 	}
 	return nil
