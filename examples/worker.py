@@ -5,8 +5,9 @@ It takes jobs from a queue of adsync. Each is a subtask: a day of an account. Fo
 platform within adsync's limits, stages the rows, completes the pull, and acknowledges the job. Copy it, and change
 what is under "The platform".
 
-Environment: ADSYNC (the API), ADSYNC_TOKEN (role operator), JOBS (the job queue), JOBS_TOKEN (role consume), NAMESPACE,
-QUEUE, PLATFORM (its address). With IDLE_EXIT=1 it ends when the queue is empty.
+Environment: ADSYNC_SERVER (the API), ADSYNC_TOKEN (role operator), ADSYNC_JOBS_SERVER (the job queue),
+ADSYNC_JOBS_TOKEN (role consume), NAMESPACE, QUEUE, PLATFORM (its address). With IDLE_EXIT=1 it ends when the queue is
+empty.
 """
 
 import json
@@ -20,8 +21,8 @@ from decimal import Decimal
 from typing import Any, Iterator
 from urllib.parse import urlencode
 
-ADSYNC, TOKEN = os.environ["ADSYNC"], os.environ.get("ADSYNC_TOKEN", "")
-JOBS, JOBS_TOKEN = os.environ["JOBS"], os.environ.get("JOBS_TOKEN", "")
+ADSYNC, TOKEN = os.environ["ADSYNC_SERVER"], os.environ.get("ADSYNC_TOKEN", "")
+JOBS, JOBS_TOKEN = os.environ["ADSYNC_JOBS_SERVER"], os.environ.get("ADSYNC_JOBS_TOKEN", "")
 QUEUE = f"/api/{os.environ['NAMESPACE']}/{os.environ['QUEUE']}"
 PLATFORM = os.environ["PLATFORM"]
 ROWS_PER_PART = 1000

@@ -138,8 +138,8 @@ func TestWorker_PullsAPlatformWithoutGoCode(t *testing.T) {
 		call(t, http.MethodPut, queue+"/api/tenth/work?tries=3", string(job))
 	}
 	worker := exec.CommandContext(t.Context(), python, "../../examples/worker.py")
-	worker.Env = append(os.Environ(), "ADSYNC="+address, "JOBS="+queue, "JOBS_TOKEN="+jobsToken, "NAMESPACE=tenth",
-		"QUEUE=work", "PLATFORM="+platform, "IDLE_EXIT=1")
+	worker.Env = append(os.Environ(), "ADSYNC_SERVER="+address, "ADSYNC_JOBS_SERVER="+queue,
+		"ADSYNC_JOBS_TOKEN="+jobsToken, "NAMESPACE=tenth", "QUEUE=work", "PLATFORM="+platform, "IDLE_EXIT=1")
 	worker.WaitDelay = time.Second
 	out, err := worker.CombinedOutput()
 	require.NoError(t, err, string(out))

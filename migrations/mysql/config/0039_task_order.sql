@@ -1,6 +1,6 @@
 -- The order of any work. serial_key: the template of the key whose subtasks run one at a time, over all tasks; '' = by
--- account or part, as before. exclusive_over: next to what an exclusive subtask lets nothing run. exclusive_drain_seconds:
--- how long it may make others wait until they are idle.
+-- account or part, as before. exclusive_over: next to what an exclusive subtask lets nothing run.
+-- exclusive_drain_seconds: how long it may make others wait until they are idle.
 
 -- +goose Up
 ALTER TABLE cron_task

@@ -1,8 +1,8 @@
--- The order of any work. serial_hold: who holds a serial key, from its start until it has ended, also while it waits for
--- work outside; claim names the process that took it last. floor: exclusive subtasks, in the order in which they asked; front_at: nothing begins next to it from
--- then on; held_at: all others were idle, and it began.
--- floor_state: since when consumers report, and until when; also the lock of all changes of floor. floor_consumer: what
--- each consumer runs next to the floors that it has read. subtask_due.outside: the subtask's work continues elsewhere.
+-- The order of any work. serial_hold: who holds a serial key, from its start until it has ended, also while it waits
+-- for work outside; claim names the process that took it last. floor: exclusive subtasks, in the order in which they
+-- asked; front_at: nothing begins next to it from then on; held_at: all others were idle, and it began. floor_state:
+-- since when consumers report, and until when; also the lock of all changes of floor. floor_consumer: what each
+-- consumer runs next to the floors that it has read. subtask_due.outside: the subtask's work continues elsewhere.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS serial_hold (

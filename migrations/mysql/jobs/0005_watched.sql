@@ -1,10 +1,10 @@
 -- ttr of a job, in seconds, is how long each of its claims lasts, whatever its consumer asks for; 0 is what that asks
--- for. state is what a worker kept with a job that it released; released counts these, each of which also took a number
--- of a claim.
+-- for. state is what a worker kept with a job that it released; released counts these, each of which also took a
+-- number of a claim.
 --
--- job_watched has the jobs of subtasks that other programs work, and how each ended, until the ledger has the outcome of
--- its subtask. A job is open as long as it is in job_kept. held ones are not claimed. look_at is when the leader looks
--- at one next.
+-- job_watched has the jobs of subtasks that other programs work, and how each ended, until the ledger has the outcome
+-- of its subtask. A job is open as long as it is in job_kept. held ones are not claimed. look_at is when the leader
+-- looks at one next.
 
 -- +goose Up
 ALTER TABLE job_kept ADD COLUMN ttr INT UNSIGNED NOT NULL DEFAULT 0, ADD COLUMN state MEDIUMBLOB NULL,
