@@ -25,7 +25,7 @@ var floorTable = sqldb.Table{Name: "floor", Key: []string{"id"}, Columns: []stri
 
 // ReadFloors returns all floors, with one statement: each consumer calls it every second.
 func (s Holds) ReadFloors(ctx context.Context) (r Reading, err error) {
-	query := s.Data.Latest(ctx).Raw("SELECT " + s.Data.Dialect().Now() + ", s.until, " + floorColumns +
+	query := s.Data.Latest(ctx).Raw("SELECT " + s.Data.Dialect().Now() + ", s.reports_until, " + floorColumns +
 		" FROM floor_state s LEFT JOIN floor f ON f.id > 0 WHERE s.id = 1 ORDER BY f.id")
 	err = sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var now, until sqldb.Time
@@ -118,7 +118,7 @@ func (s Holds) change(ctx context.Context, fn func(tx *gorm.DB, q *Queue) error)
 		if q.lastID == lastID && q.since.Equal(since) && q.until.Equal(until) {
 			return nil
 		}
-		return tx.Exec("UPDATE floor_state SET last_id = ?, since = ?, until = ? WHERE id = 1", q.lastID,
+		return tx.Exec("UPDATE floor_state SET last_id = ?, reports_since = ?, reports_until = ? WHERE id = 1", q.lastID,
 			sqldb.At(q.since), sqldb.At(q.until)).Error
 	})
 }
@@ -145,14 +145,15 @@ func (s Holds) lockQueue(tx *gorm.DB) (*Queue, error) {
 	q, d := NewQueue(), s.Data.Dialect()
 	read := func() error {
 		var now, since, until sqldb.Time
-		err := tx.Raw("SELECT "+d.Now()+", last_id, since, until FROM floor_state WHERE id = 1"+d.ForUpdate()).Row().
-			Scan(&now, &q.lastID, &since, &until)
+		err := tx.Raw("SELECT "+d.Now()+", last_id, reports_since, reports_until FROM floor_state WHERE id = 1"+
+			d.ForUpdate()).Row().Scan(&now, &q.lastID, &since, &until)
 		q.now, q.since, q.until = now.Truncate(time.Millisecond), since.Time, until.Time // As its columns hold it.
 		return err
 	}
 	err := read()
 	if errors.Is(err, sql.ErrNoRows) { // A restored database may lack it.
-		err = tx.Exec(d.InsertIgnore() + "floor_state (id, last_id, since, until) SELECT 1, COALESCE(MAX(id), 0), " +
+		err = tx.Exec(d.InsertIgnore() + "floor_state (id, last_id, reports_since, reports_until)" +
+			" SELECT 1, COALESCE(MAX(id), 0), " +
 			d.Now() + ", " + d.Now() + " FROM floor").Error
 		err = errors.Join(err, read())
 	}

@@ -28,8 +28,8 @@ func ask(t *testing.T, s *store.Store, want exclusion.Floor) exclusion.Turn {
 func warm(t *testing.T, s *store.Store) {
 	t.Helper()
 	d := s.Data.Dialect()
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE floor_state SET since = "+d.NowPlus(-time.Minute)+
-		", until = "+d.NowPlus(time.Minute)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE floor_state SET reports_since = "+d.NowPlus(-time.Minute)+
+		", reports_until = "+d.NowPlus(time.Minute)).Error)
 }
 
 func TestFloors_TheFirstOneHoldsWhenAllAreIdle(t *testing.T) {

@@ -40,12 +40,12 @@ CREATE TABLE IF NOT EXISTS floor (
 CREATE TABLE IF NOT EXISTS floor_state (
   id TINYINT NOT NULL,
   last_id BIGINT NOT NULL DEFAULT 0,
-  since DATETIME(3) NOT NULL,
-  until DATETIME(3) NOT NULL,
+  reports_since DATETIME(3) NOT NULL,
+  reports_until DATETIME(3) NOT NULL,
   PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
-INSERT IGNORE INTO floor_state (id, last_id, since, until) VALUES (1, 0, '2000-01-01', '2000-01-01');
+INSERT IGNORE INTO floor_state (id, last_id, reports_since, reports_until) VALUES (1, 0, '2000-01-01', '2000-01-01');
 
 CREATE TABLE IF NOT EXISTS floor_consumer (
   node VARCHAR(128) NOT NULL,

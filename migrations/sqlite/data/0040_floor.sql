@@ -40,12 +40,12 @@ CREATE UNIQUE INDEX IF NOT EXISTS floor_owner ON floor (run_id, account_id, part
 CREATE TABLE IF NOT EXISTS floor_state (
   id INTEGER NOT NULL,
   last_id INTEGER NOT NULL DEFAULT 0,
-  since DATETIME NOT NULL,
-  until DATETIME NOT NULL,
+  reports_since DATETIME NOT NULL,
+  reports_until DATETIME NOT NULL,
   PRIMARY KEY (id)
 ) WITHOUT ROWID;
 
-INSERT OR IGNORE INTO floor_state (id, last_id, since, until)
+INSERT OR IGNORE INTO floor_state (id, last_id, reports_since, reports_until)
 VALUES (1, 0, '2000-01-01 00:00:00.000', '2000-01-01 00:00:00.000');
 
 CREATE TABLE IF NOT EXISTS floor_consumer (
