@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"os"
@@ -50,6 +51,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	d.await(t, ids)
 	d.summarise(t)
 	d.requireTruth(t)
+	d.pullOutside(t, onePlatform)
 	d.stop(t)
 
 	router, list := newRouter(), readAllShards(t)
@@ -88,6 +90,24 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	}
 	require.Contains(t, met, "task_log")
 	require.Contains(t, met, "task_failure")
+}
+
+// pullOutside pulls an old day of an account as an outside worker does.
+func (d *deployment) pullOutside(t *testing.T, media string) {
+	t.Helper()
+	send := func(method, path string, body map[string]any) (answer map[string]any) {
+		status, text := call(t, method, d.api+"/pulls"+path, body)
+		require.Less(t, status, 300, string(text))
+		require.NoError(t, json.Unmarshal(text, &answer))
+		return answer
+	}
+	day := d.world.now.In(zone).AddDate(0, 0, -40).Format(time.DateOnly)
+	claim := send(http.MethodPost, "", map[string]any{"media": media, "account": d.busiestAccount(t, media),
+		"report": "report_daily", "level": "account", "day": day})
+	path := "/" + claim["id"].(string)
+	send(http.MethodPut, path+"/parts/1", map[string]any{"rows": []any{map[string]any{"cost": "1.50", "clicks": 3}}})
+	end := send(http.MethodPost, path+"/complete", map[string]any{"parts": 1, "total": 1})
+	require.Equal(t, "complete", end["state"], end)
 }
 
 // awaitSentAgain runs the query of the leader's sweep. The sweep itself runs each 15 s and may miss all rows that were
