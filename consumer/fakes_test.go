@@ -275,15 +275,21 @@ type fakeMember struct {
 	assigned *assigned
 	ctx      context.Context // the partition's
 	revoke   context.CancelCauseFunc
-	working  sync.WaitGroup
 	log      func(event string)
 	stopped  atomic.Bool
+
+	mu      sync.Mutex // for revoked, and for adding to working before it
+	revoked bool
+	working sync.WaitGroup
 }
 
 func (m *fakeMember) Start(context.Context) error { return nil }
 
 func (m *fakeMember) Stop() {
 	m.note("stop reading")
+	m.mu.Lock()
+	m.revoked = true
+	m.mu.Unlock()
 	m.revoke(broker.ErrRevoked)
 	m.working.Wait()
 	m.note("commit")
@@ -297,12 +303,25 @@ func (m *fakeMember) note(event string) {
 	}
 }
 
-// deliver passes a message on as the partition's goroutine does.
+// deliver passes a message on as the partition's goroutine does. A revoked partition abandons it.
 func (m *fakeMember) deliver(msg *broker.Message) *fakeEnding {
 	e := &fakeEnding{member: m}
-	m.working.Add(1)
-	m.handle(m.ctx, msg, e)
+	if m.begin() {
+		m.handle(m.ctx, msg, e)
+	} else {
+		e.fakeMessage.Abandon()
+	}
 	return e
+}
+
+// begin reports whether the partition is still here, and counts a message under way.
+func (m *fakeMember) begin() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.revoked {
+		m.working.Add(1)
+	}
+	return !m.revoked
 }
 
 type fakeEnding struct {
