@@ -49,17 +49,7 @@ func (d *dispatcher) deliver(a composed, got grant.Answer, err error) {
 			l.requestAt = d.nextRequest(got)
 		}
 		l.forget(now)
-		before := 0
-		for _, t := range l.inOrder() {
-			switch {
-			case l.hopeless(t, before):
-				d.end(t, outcome{err: l.late(t, before, now)})
-			case l.yields(t, before, now):
-				d.end(t, outcome{err: l.yieldError(t, before, now)})
-			default:
-				before++
-			}
-		}
+		d.endWaits(l, now)
 		for _, t := range slices.Clone(l.held) {
 			if t.opens.Sub(now) > keepPlaceMost && t.yield.isWanted() {
 				d.end(t, outcome{err: &WaitError{Call: t.call, Key: t.heldBy(), After: t.opens.Sub(now)}})
@@ -70,6 +60,23 @@ func (d *dispatcher) deliver(a composed, got grant.Answer, err error) {
 		d.release(l, now)
 		if l.isOver(now) {
 			delete(d.lines, id)
+		}
+	}
+}
+
+// endWaits ends the waits of a line that are hopeless, and those whose places others need.
+func (d *dispatcher) endWaits(l *line, now time.Time) {
+	order := l.inOrder()
+	wanted := wantedPlaces(order)
+	before := 0
+	for i, t := range order {
+		switch {
+		case l.hopeless(t, before):
+			d.end(t, outcome{err: l.late(t, before, now)})
+		case wanted[i] && l.yields(before, now):
+			d.end(t, outcome{err: l.yieldError(t, before, now)})
+		default:
+			before++
 		}
 	}
 }

@@ -149,8 +149,8 @@ func (d *dispatcher) join(t *ticket, importance int) {
 	case !t.waits:
 	case l.hopeless(t, 0):
 		d.end(t, outcome{err: l.late(t, 0, now)})
-	case l.yields(t, len(l.waiting)-1, now):
-		d.end(t, outcome{err: l.yieldError(t, len(l.waiting)-1, now)})
+	case l.yields(len(l.waiting)-1, now) && t.yield.isWanted():
+		d.endWaits(l, now)
 	}
 	if t.waits {
 		d.start()

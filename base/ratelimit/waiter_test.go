@@ -927,6 +927,34 @@ func TestWaiter_CallsThatYieldComeBackInTime(t *testing.T) {
 	})
 }
 
+// Others come at any moment, also while the line is asked who yields. The first to come back does so when the places
+// that are kept have been served.
+func TestWaiter_CallsThatYieldComeBackInTimeWhenTheOthersCome(t *testing.T) {
+	t.Parallel()
+	for _, asked := range []int64{0, 50, 100, 150} {
+		synctest.Test(t, func(t *testing.T) {
+			d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10,
+				Share: 1})
+			var asks atomic.Int64
+			ctx := With(t.Context(), Terms{Importance: ImportanceUsual, Yield: func() bool { return asks.Add(1) > asked }})
+			var all sync.WaitGroup
+			soonest := atomic.Int64{}
+			soonest.Store(int64(time.Hour))
+			began := time.Now()
+			for range 200 {
+				all.Go(func() {
+					err := d.call(ctx, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, testSpread-10*time.Millisecond)
+					if late, ok := errors.AsType[*WaitError](err); ok {
+						soonest.Store(min(soonest.Load(), int64(time.Since(began)+late.After)))
+					}
+				})
+			}
+			all.Wait()
+			require.Less(t, time.Duration(soonest.Load()), 4*time.Second, "others came at asking %d", asked)
+		})
+	}
+}
+
 // A caller that has had a grant does not yield, because it would have to start again.
 func TestWaiter_ACallerWithAGrantKeepsItsPlace(t *testing.T) {
 	t.Parallel()

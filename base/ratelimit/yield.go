@@ -7,9 +7,20 @@ import (
 	"adsync/base/clock"
 )
 
-// yields reports whether a ticket with that many before it yields its place to others.
-func (l *line) yields(t *ticket, before int, now time.Time) bool {
-	return t.yield != nil && l.each > 0 && l.expectedStart(before, now).Sub(now) > keepPlaceMost && t.yield.isWanted()
+// wantedPlaces reports for each ticket whether others need its place. The last is asked first: others may come while
+// this asks. If only the tickets behind yielded then, they would come back after those in front of them, which yield a
+// moment later and come back later still, and the limit would be unused meanwhile.
+func wantedPlaces(order []*ticket) []bool {
+	wanted := make([]bool, len(order))
+	for i, t := range slices.Backward(order) {
+		wanted[i] = t.yield.isWanted()
+	}
+	return wanted
+}
+
+// yields reports whether a ticket with that many before it yields its place to others that need it.
+func (l *line) yields(before int, now time.Time) bool {
+	return l.each > 0 && l.expectedStart(before, now).Sub(now) > keepPlaceMost
 }
 
 func (l *line) forgetStarted(now time.Time) {
