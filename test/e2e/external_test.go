@@ -79,6 +79,21 @@ func (w *workers) find(t *testing.T) {
 	w.queue = "http://" + record["addr"].(string) + "/api/warehouse/"
 }
 
+// restart kills the deployment's processes and starts them again.
+func (w *workers) restart(t *testing.T) {
+	t.Helper()
+	for i, p := range w.processes {
+		p.kill(t)
+		w.start(t, i)
+	}
+	for i := range w.processes {
+		w.awaitReady(t, i)
+	}
+	if w.roles[0] == "all" {
+		w.find(t)
+	}
+}
+
 // send sends a worker's request.
 func (w *workers) send(t *testing.T, method, path, body string) (status int, answer []byte) {
 	t.Helper()
@@ -293,16 +308,7 @@ func TestExternal_AKilledDeploymentKeepsTheJobs(t *testing.T) {
 	run := w.addTask(t, "kept", map[string]any{"parts": []string{"a", "b"}}, nil)
 	first, second := w.take(t, "kept"), w.take(t, "kept")
 	w.ack(t, first, 1)
-	for i, p := range w.processes {
-		p.kill(t)
-		w.start(t, i)
-	}
-	for i := range w.processes {
-		w.awaitReady(t, i)
-	}
-	if w.roles[0] == "all" {
-		w.find(t)
-	}
+	w.restart(t)
 	w.ack(t, second, 2)
 	w.requireEnded(t, run, task.RunSucceeded, map[task.State]int64{task.Succeeded: 2})
 	_, ok := w.try(t, "kept", 2)
