@@ -40,6 +40,7 @@ type Store interface {
 	ReadFloors(ctx context.Context) (exclusion.Reading, error)
 	AskFloor(ctx context.Context, want exclusion.Floor) (exclusion.Turn, error)
 	ReleaseFloor(ctx context.Context, k task.Key, claim string) error
+	EndFloorWait(ctx context.Context, k task.Key, claim string) error
 	ReportFloors(ctx context.Context, node string, running map[int64]int) error
 	LeaveFloors(ctx context.Context, node string) error
 	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment,

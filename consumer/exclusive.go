@@ -61,7 +61,7 @@ func (p *pool) exclusive(ctx context.Context, s subtask) {
 		s.hold = h
 		s = p.c.floors.admitHolder(s.onLeave(func() {
 			if !h.kept.Load() {
-				p.releaseFloor(ctx, want)
+				p.endFloor(ctx, want, p.c.deps.Store.ReleaseFloor)
 			}
 		}))
 		p.start(ctx, s, p.slots.seize())
@@ -109,7 +109,7 @@ func (p *pool) awaitFloor(ctx context.Context, s subtask, want exclusion.Floor) 
 					return err
 				})
 			if err != nil {
-				p.releaseFloor(ctx, want) // It may have been added.
+				p.endFloor(ctx, want, p.c.deps.Store.EndFloorWait) // It may have been added.
 				p.abandon(s.message)
 				return turn, false
 			}
@@ -129,12 +129,12 @@ func (p *pool) awaitFloor(ctx context.Context, s subtask, want exclusion.Floor) 
 		select {
 		case <-next:
 		case <-ctx.Done():
-			p.releaseFloor(ctx, want)
+			p.endFloor(ctx, want, p.c.deps.Store.EndFloorWait)
 			p.abandon(s.message)
 			return turn, false
 		}
 		if p.mayNotWait(s) {
-			p.releaseFloor(ctx, want)
+			p.endFloor(ctx, want, p.c.deps.Store.EndFloorWait)
 			p.endWait(ctx, s)
 			return turn, false
 		}
@@ -169,11 +169,13 @@ func busyText(busy []exclusion.NotIdle) string {
 	return strings.Join(texts, ", ")
 }
 
-// releaseFloor ends the subtask's floor, or its wait for one. The leader finds those that were not released.
-func (p *pool) releaseFloor(ctx context.Context, floor exclusion.Floor) {
+// endFloor ends the subtask's floor, or its wait for one, also after the end of ctx. The leader finds those that were
+// not released.
+func (p *pool) endFloor(ctx context.Context, floor exclusion.Floor,
+	end func(ctx context.Context, k task.Key, claim string) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := p.c.deps.Store.ReleaseFloor(ctx, floor.Key, floor.Claim); err != nil {
+	if err := end(ctx, floor.Key, floor.Claim); err != nil {
 		p.c.causes.Report(slog.LevelWarn, "release floor", "a floor was not released; the leader releases it", err)
 	}
 }

@@ -35,7 +35,9 @@ type fakeStore struct {
 	noStops error // of reading stops alone
 	// noFloors is of reading and reporting floors alone.
 	noFloors error
-	hold     chan struct{} // when set, every call waits for it
+	// noTurns is of the answers to those who ask for floors.
+	noTurns error
+	hold    chan struct{} // when set, every call waits for it
 	*fakeExclusion
 }
 
@@ -101,6 +103,21 @@ func (f *fakeExclusion) ReleaseFloor(_ context.Context, k task.Key, claim string
 	defer f.keysMu.Unlock()
 	f.floors.Release(clock.System{}.Now(), k, claim)
 	return nil
+}
+
+func (f *fakeExclusion) EndFloorWait(_ context.Context, k task.Key, claim string) error {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	f.floors.EndWait(clock.System{}.Now(), k, claim)
+	return nil
+}
+
+// AskFloor changes the row also where its answer is lost.
+func (f *fakeStore) AskFloor(ctx context.Context, want exclusion.Floor) (exclusion.Turn, error) {
+	turn, err := f.fakeExclusion.AskFloor(ctx, want)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return turn, cmp.Or(err, f.noTurns)
 }
 
 func (f *fakeStore) ReportFloors(_ context.Context, node string, running map[int64]int) error {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/broker"
+	"adsync/base/clock"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
@@ -171,6 +172,16 @@ func (h *house) stop() {
 	require.Zero(h, h.ss[0].rows())
 }
 
+// releaseAll removes all floors.
+func (f *fakeExclusion) releaseAll() {
+	f.keysMu.Lock()
+	defer f.keysMu.Unlock()
+	now := clock.System{}.Now()
+	for _, floor := range f.floors.Read(now).Floors {
+		f.floors.Release(now, floor.Key, floor.Claim)
+	}
+}
+
 // rows returns how many floors there are.
 func (f *fakeExclusion) rows() int {
 	f.keysMu.Lock()
@@ -311,6 +322,32 @@ func TestExclusive_OverATakeover(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, []int64{10}, h.at.now(), "it does not ask again")
 		time.Sleep(time.Minute)
+		require.Len(t, h.ss[1].written(), 2)
+		h.stop()
+	})
+}
+
+// A process that was paused asks for the floor of a subtask which has moved to another process, and then learns that it
+// has moved. The other one holds the floor until it has ended.
+func TestExclusive_APausedProcessLeavesTheFloorOfTheNextOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, 2)
+		e := exclusive(10, time.Minute)
+		h.deliver(1, e)
+		time.Sleep(7 * time.Second)
+		require.Equal(t, []int64{10}, h.at.now())
+		h.ss[0].set(func(s *fakeStore) { s.noTurns = errors.New("connection reset") })
+		h.deliver(0, e)
+		time.Sleep(time.Second)
+		h.cs[0].Stop()
+		h.deliver(1, envelope(1))
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []int64{10}, h.at.now(), "nothing runs next to it")
+		time.Sleep(10 * time.Second)
+		require.Len(t, h.ss[1].written(), 1)
+		h.ss[1].releaseAll() // as the leader does
+		time.Sleep(10 * time.Second)
 		require.Len(t, h.ss[1].written(), 2)
 		h.stop()
 	})

@@ -86,6 +86,18 @@ func (s Holds) ReleaseFloor(ctx context.Context, k task.Key, claim string) error
 	return nil
 }
 
+// EndFloorWait is ReleaseFloor for a subtask that no longer waits for its floor. One that is held stays.
+func (s Holds) EndFloorWait(ctx context.Context, k task.Key, claim string) error {
+	err := s.change(ctx, func(_ *gorm.DB, q *Queue) error {
+		q.EndWait(q.now, k, claim)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("end the wait for the floor of run %d: %w", k.RunID, err)
+	}
+	return nil
+}
+
 // change reads the queue, lets fn change it and writes what has changed. The row of floor_state is locked meanwhile, so
 // that changes follow each other.
 func (s Holds) change(ctx context.Context, fn func(tx *gorm.DB, q *Queue) error) error {

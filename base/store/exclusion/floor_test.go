@@ -74,7 +74,8 @@ func TestFloors_TheFirstOneHoldsWhenAllAreIdle(t *testing.T) {
 	taken := ask(t, s, next)
 	require.Equal(t, held.HeldAt, taken.HeldAt, "its next delivery finds that it holds it")
 	require.NoError(t, s.ReleaseFloor(ctx, first.Key, first.Claim), "which the earlier process cannot release")
-	require.True(t, ask(t, s, second).FrontAt.IsZero())
+	require.NoError(t, s.EndFloorWait(t.Context(), next.Key, next.Claim))
+	require.True(t, ask(t, s, second).FrontAt.IsZero(), "nor does one that no longer waits, because it is held")
 	child := floor(key(4), task.OverLane, "d/1", run.ID+9, first.RunID)
 	require.False(t, ask(t, s, child).FrontAt.IsZero(), "the floor above it may wait for it, so it comes first")
 	require.NoError(t, s.ReleaseFloor(ctx, child.Key, child.Claim))
@@ -95,6 +96,12 @@ func TestFloors_TimesEnd(t *testing.T) {
 	other.Hold = time.Millisecond
 	require.Eventually(t, func() bool { return !ask(t, s, other).FrontAt.IsZero() }, time.Minute, time.Millisecond,
 		"one that drains for too long holds up nobody")
+	waits := floor(task.Key{RunID: 3, Part: "p"}, task.OverEverything, "c/1")
+	require.True(t, ask(t, s, waits).FrontAt.IsZero())
+	require.NoError(t, s.EndFloorWait(t.Context(), waits.Key, "d/1"), "another one has asked since")
+	require.Equal(t, 3, storetest.RowsIn(t, s, "floor"))
+	require.NoError(t, s.EndFloorWait(t.Context(), waits.Key, waits.Claim))
+	require.Equal(t, 2, storetest.RowsIn(t, s, "floor"))
 	require.True(t, ask(t, s, slow).TooSlow)
 	require.Equal(t, 1, storetest.RowsIn(t, s, "floor"))
 	warm(t, s)

@@ -206,6 +206,14 @@ func (q *Queue) Release(now time.Time, k task.Key, claim string) {
 	q.until = now.Add(reportsAfter)
 }
 
+// EndWait is Release for a subtask that no longer waits. A floor that is held stays: its subtask's message has come to
+// another process, which works, or comes to the next one.
+func (q *Queue) EndWait(now time.Time, k task.Key, claim string) {
+	if i := q.find(k); i >= 0 && q.floors[i].HeldAt.IsZero() {
+		q.Release(now, k, claim)
+	}
+}
+
 // Report records what a consumer runs next to each of the floors that stop others.
 func (q *Queue) Report(now time.Time, node string, running map[int64]int) {
 	q.reports[node] = report{seenAt: now, running: maps.Clone(running)}
