@@ -67,13 +67,12 @@ func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 var firstLanes = []settings.Lane{{Media: settings.AnyMedia, Name: "important"},
 	{Media: settings.AnyMedia, Name: "normal"}}
 
-// checkKafka checks the topics that the rows of lane require. A group has the name of its topic.
+// checkKafka checks the topics that the tables require. A group has the name of its topic.
 func (s Servers) checkKafka(ctx context.Context) []checkup.Finding {
-	lanes, err := s.Store.Lanes(ctx)
+	topics, err := requiredTopics(ctx, s.Store, s.Broker.TopicName)
 	if err != nil {
-		lanes = firstLanes // The database has its own finding.
+		topics = Topics(firstLanes, s.Broker.TopicName) // The database has its own finding.
 	}
-	topics := Topics(lanes, s.Broker.TopicName)
 	groups := make([]string, 0, len(topics))
 	for _, t := range topics {
 		groups = append(groups, t.Name)

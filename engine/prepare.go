@@ -37,19 +37,27 @@ func PrepareTables(ctx context.Context, s *store.Store) (seeded int, err error) 
 	return seeded, nil
 }
 
-// PrepareTopics creates the topics that the rows of lane require. It returns their number.
+// PrepareTopics creates the topics that the tables require. It returns their number.
 func PrepareTopics(ctx context.Context, s *store.Store, kafka *broker.Client) (int, error) {
-	lanes, err := s.Lanes(ctx)
+	topics, err := requiredTopics(ctx, s, kafka.TopicName)
 	if err != nil {
 		return 0, err
 	}
-	external, err := ExternalPlatforms(ctx, s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return 0, err
-	}
-	topics := Topics(lanes, kafka.TopicName, external...)
 	if err := kafka.EnsureTopics(ctx, topics); err != nil {
 		return 0, fmt.Errorf("create the topics: %w", err)
 	}
 	return len(topics), nil
+}
+
+// requiredTopics returns the topics of the rows of lane, for all platforms, those without Go code too.
+func requiredTopics(ctx context.Context, s *store.Store, name func(media, lane string) string) ([]broker.Topic, error) {
+	lanes, err := s.Lanes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	external, err := ExternalPlatforms(ctx, s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return Topics(lanes, name, external...), nil
 }

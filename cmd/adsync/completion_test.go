@@ -23,19 +23,22 @@ func completed(environ []string, args ...string) (words []string, directive stri
 
 func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 	t.Parallel()
+	platforms := append(engine.PlatformNames(), "zenith")
 	accountsOf := []string{"holes", "untrusted"}
-	for _, name := range engine.PlatformNames() {
+	for _, name := range platforms {
 		accountsOf = append(accountsOf, name+"/")
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/tasks" || r.Header.Get("Authorization") != "Bearer secret" {
+		answer := map[string]string{
+			"/api/v1/tasks": `{"tasks": [{"name": "system.summary", "lane": "important"},
+				{"name": "tulip.balance", "lane": "normal"}, {"name": "tulip.probe", "lane": "normal"}]}`,
+			"/api/v1/platforms": `{"platforms": [{"media": "zenith"}]}`,
+		}[r.URL.Path]
+		if answer == "" || r.Header.Get("Authorization") != "Bearer secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_, _ = w.Write(
-			[]byte(
-				`{"tasks": [{"name": "system.summary", "lane": "important"}, {"name": "tulip.balance", "lane": "normal"},
-  {"name": "tulip.probe", "lane": "normal"}]}`))
+		_, _ = w.Write([]byte(answer))
 	}))
 	t.Cleanup(server.Close)
 	const nothing, nothingAndNoSpace = ":4", ":6"
@@ -53,14 +56,17 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 		{[]string{"runs", "list", "--state", ""}, []string{"fanning_out", "running", "succeeded", "partial", "failed",
 			"cancelled", "skipped", "expired"}, nothing},
 		{[]string{"fields", "list", "--state", ""}, []string{"asked", "trying", "off", "retired", "refused"}, nothing},
-		{[]string{"limits", "--media", ""}, engine.PlatformNames(), nothing},
-		{[]string{"tasks", "create", "--media", ""}, append(engine.PlatformNames(), "system"), nothing},
+		{[]string{"limits", "--media", ""}, platforms, nothing},
+		{[]string{"tasks", "create", "--media", ""}, append(slices.Clone(platforms), "system"), nothing},
+		{[]string{"platforms", "put", ""}, []string{"zenith"}, nothing},
+		{[]string{"fields", "add", ""}, engine.PlatformNames(), nothing},
 		{[]string{"pause", ""}, []string{"run", "task", "account", "media"}, nothing},
-		{[]string{"cancel", "media", ""}, engine.PlatformNames(), nothing},
+		{[]string{"cancel", "media", ""}, platforms, nothing},
 		{[]string{"cancel", "task", "s"}, []string{"system.summary"}, nothing},
 		{[]string{"coverage", ""}, accountsOf, nothingAndNoSpace},
 		{[]string{"overview", "--output", ""}, []string{"table", "json"}, nothing},
 		{[]string{"version", "--output", ""}, []string{"text", "json"}, nothing},
+		{[]string{"serve", "--role", ""}, []string{"producer", "consumer", "jobs", "all"}, nothing},
 		{[]string{"token", "new", "--role", ""}, []string{"viewer", "operator", "admin"}, nothing},
 		{[]string{"runs", ""}, []string{"list", "rerun", "show"}, nothing},
 		{[]string{"consumers", ""}, []string{}, nothing},

@@ -68,7 +68,7 @@ var (
 	// roleWords are the values of --role, by command.
 	roleWords = map[string][]string{
 		"adsync log-level": {"producer", "consumer", "all"},
-		"adsync serve":     {"producer", "consumer", "all"},
+		"adsync serve":     {"producer", "consumer", "jobs", "all"},
 		"adsync token new": words(httpapi.Viewer, httpapi.Operator, httpapi.Admin),
 	}
 	logLevels = []string{"debug", "info", "warn", "error"}
@@ -105,11 +105,13 @@ func flagCompletion(a *settings.Source, path string, f *pflag.Flag) cobra.Comple
 	switch f.Name {
 	case "ca-file", "config", "data", "file", "host-key-file", "key-file", "password-file", "query-file":
 		return nil // The shell offers files.
-	case "media", "live":
+	case "live":
 		all = engine.PlatformNames()
+	case "media":
 		if strings.HasPrefix(path, "adsync tasks ") {
-			all = append(all, upkeep.Name)
+			return platformNames(a, upkeep.Name)
 		}
+		return platformNames(a)
 	case "output":
 		all = []string{f.DefValue, "json"} // table or text
 	case "role":
@@ -135,7 +137,6 @@ func argCompletion(a *settings.Source, path string) cobra.CompletionFunc {
 			return complete(cmd, args, word)
 		}
 	}
-	platforms := cobra.FixedCompletions(engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp)
 	switch path {
 	case "adsync tasks show", "adsync tasks edit", "adsync tasks enable", "adsync tasks disable", "adsync tasks delete",
 		"adsync tasks run":
@@ -143,9 +144,13 @@ func argCompletion(a *settings.Source, path string) cobra.CompletionFunc {
 	case "adsync pause", "adsync cancel":
 		return stopTargetNames(a)
 	case "adsync accounts show", "adsync bind account", "adsync changes", "adsync coverage", "adsync unbind":
-		return first(accountBegins)
-	case "adsync fields add", "adsync fields drop", "adsync fields reinstate", "adsync limits set":
-		return first(platforms)
+		return first(accountBegins(a))
+	case "adsync fields add", "adsync fields drop", "adsync fields reinstate":
+		return first(cobra.FixedCompletions(engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp))
+	case "adsync limits set":
+		return first(platformNames(a))
+	case "adsync platforms accounts", "adsync platforms put", "adsync platforms show":
+		return first(externalNames(a))
 	case "adsync restore":
 		return nil // The shell offers files.
 	case "adsync log-level":
@@ -164,48 +169,80 @@ func stopTargetNames(a *settings.Source) cobra.CompletionFunc {
 		case args[0] == "task":
 			return taskNames(a)(cmd, args, word)
 		case args[0] == "media":
-			return engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp
+			return platformNames(a)(cmd, args, word)
 		case args[0] == "account":
-			return accountBegins(cmd, args, word)
+			return accountBegins(a)(cmd, args, word)
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // accountBegins completes the platform of an account. The ids are too many to offer.
-func accountBegins(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var all []string
-	for _, name := range engine.PlatformNames() {
-		all = append(all, name+"/")
+func accountBegins(a *settings.Source) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		names, _ := platformNames(a)(cmd, args, word)
+		for i := range names {
+			names[i] += "/"
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// platformNames completes the platforms, those without Go code and more included.
+func platformNames(a *settings.Source, more ...string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		external, directive := externalNames(a)(cmd, args, word)
+		return slices.Concat(engine.PlatformNames(), external, more), directive
+	}
+}
+
+// externalNames completes the platforms without Go code.
+func externalNames(a *settings.Source) cobra.CompletionFunc {
+	return wordsOfAPI(a, func(ctx context.Context, c api.Producer) (all []string, err error) {
+		answer, err := c.ListExternalPlatforms(ctx)
+		for i := range answer.Platforms {
+			all = append(all, answer.Platforms[i].Media)
+		}
+		return all, err
+	})
 }
 
 func taskNames(a *settings.Source) cobra.CompletionFunc {
 	return taskWords(a, func(k *client.Task) []string { return []string{k.Name} })
 }
 
-// taskWords completes words of the tasks. After an error it offers nothing: a completion cannot show one.
+// taskWords completes words of the tasks.
 func taskWords(a *settings.Source, of func(*client.Task) []string) cobra.CompletionFunc {
+	return wordsOfAPI(a, func(ctx context.Context, c api.Producer) (all []string, err error) {
+		answer, err := c.ListTasks(ctx)
+		for i := range answer.Tasks {
+			all = append(all, of(&answer.Tasks[i])...)
+		}
+		return all, err
+	})
+}
+
+// wordsOfAPI completes words from the API. After an error it offers nothing: a completion cannot show one.
+func wordsOfAPI(
+	a *settings.Source, read func(context.Context, api.Producer) ([]string, error),
+) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		// Without the flag, the address comes from the environment or the configuration.
 		server, _ := cmd.Flags().GetString("server")
-		var answer client.TaskList
+		var found []string
 		c, err := api.Reach(a, cmd, server)
 		if err == nil {
-			answer, err = c.ListTasks(ctx)
+			found, err = read(ctx, c)
 		}
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var all []string
-		for i := range answer.Tasks {
-			for _, name := range of(&answer.Tasks[i]) {
-				if name = table.Clean(name); name != "" && strings.HasPrefix(name, word) {
-					all = append(all, name)
-				}
+		for _, name := range found {
+			if name = table.Clean(name); name != "" && strings.HasPrefix(name, word) {
+				all = append(all, name)
 			}
 		}
 		slices.Sort(all)
