@@ -5,7 +5,8 @@
 //
 // Transactions. A pull's write is one transaction. It first locks the scope's coverage rows, in the order of their keys
 // (the fence), then reads and changes raw and public rows by key, then coverage, and wide_day. Reports that end at the
-// same time share a transaction with the same steps.
+// same time share a transaction with the same steps. A pull that is compared with other reports of its account locks
+// their coverage too: alone after its own, in a shared transaction together with it.
 //
 // Promises. A pull that claimed a day earlier changes nothing of it once a later pull has claimed it. Rows that did
 // not change are left alone. Rows are deleted only after a whole pull whose answer is believed, and by primary key;

@@ -17,24 +17,52 @@ import (
 // cashFlow is the report and level of the accounts' cash flow.
 var cashFlow = ReportLevel{Report: "fund_daily", Level: "account"}
 
-// readEvidence returns the stored figures of days of an account, by day: those of each report and level of with, and
-// of the cash flow. It locks their coverage for the transaction, so that of two pulls that contradict each other the
-// later one sees the earlier.
-func readEvidence(
-	d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, with []ReportLevel,
-) (map[day.Day][]Figure, error) {
-	var reports, levels []string
+// around are the reports and levels with whose figures answers for days of accounts are compared.
+type around struct {
+	accounts        []int64
+	days            []day.Day
+	reports, levels []string
+}
+
+// add adds a pull's answers: those of an account for some days, compared with reports and levels.
+func (a *around) add(accountID int64, days []day.Day, with []ReportLevel) {
+	a.accounts = sqldb.AppendNew(a.accounts, accountID)
+	for _, on := range days {
+		a.days = sqldb.AppendNew(a.days, on)
+	}
 	for _, r := range with {
-		reports, levels = sqldb.AppendNew(reports, r.Report), sqldb.AppendNew(levels, r.Level)
+		a.reports, a.levels = sqldb.AppendNew(a.reports, r.Report), sqldb.AppendNew(a.levels, r.Level)
 	}
-	var known []Coverage
-	err := tx.Raw(
-		"SELECT * FROM coverage WHERE account_id = ? AND report IN ? AND level IN ? AND day IN ? ORDER BY report, level, day"+
-			d.Dialect().ForUpdate(),
-		accountID, reports, levels, days).Scan(&known).Error
+}
+
+// where returns the condition that rows of coverage are of these answers or compared with them.
+func (a *around) where() (condition string, args []any) {
+	return "account_id IN (" + sqldb.Numbers(a.accounts) + ") AND report IN ? AND level IN ? AND day IN ?",
+		[]any{a.reports, a.levels, a.days}
+}
+
+// evidence is what answers of an account are compared with: the locked coverage and the stored figures around them.
+type evidence struct {
+	coverage []Coverage
+	costs    []costSum
+}
+
+// readEvidence returns the stored figures of days of an account. It locks their coverage for the transaction, so that
+// of two pulls that contradict each other the later one sees the earlier.
+func readEvidence(d *sqldb.DB, tx *gorm.DB, of *around) (e evidence, err error) {
+	condition, args := of.where()
+	err = tx.Raw("SELECT * FROM coverage WHERE "+condition+" ORDER BY account_id, report, level, day"+
+		d.Dialect().ForUpdate(), args...).Scan(&e.coverage).Error
 	if err != nil {
-		return nil, fmt.Errorf("read the coverage of other levels: %w", err)
+		return evidence{}, fmt.Errorf("read the coverage of other levels: %w", err)
 	}
+	e.costs, err = of.readCosts(tx)
+	return e, err
+}
+
+// figures returns the figures of days, by day: those of each report and level of with, without but, and of the cash
+// flow.
+func (e *evidence) figures(days []day.Day, with []ReportLevel, but ReportLevel) map[day.Day][]Figure {
 	type place struct {
 		ReportLevel
 		day day.Day
@@ -47,23 +75,22 @@ func readEvidence(
 		}
 		return figures[p]
 	}
-	for _, c := range known {
-		at(c.Report, c.Level, c.Day).Coverage = c
+	for i := range e.coverage {
+		c := &e.coverage[i]
+		at(c.Report, c.Level, c.Day).Coverage = *c
 	}
-	sums, err := costSums(tx, accountID, days, reports, levels)
-	if err != nil {
-		return nil, fmt.Errorf("add up the cost of other levels: %w", err)
-	}
-	for _, s := range sums {
+	for i := range e.costs {
+		s := &e.costs[i]
 		at(s.Report, s.Level, s.Day).Cost = s.Cost
 	}
-	evidence := map[day.Day][]Figure{}
+	found := map[day.Day][]Figure{}
 	for p, f := range figures {
-		if p.ReportLevel == cashFlow || slices.Contains(with, p.ReportLevel) {
-			evidence[p.day] = append(evidence[p.day], *f)
+		if p.ReportLevel != but && slices.Contains(days, p.day) &&
+			(p.ReportLevel == cashFlow || slices.Contains(with, p.ReportLevel)) {
+			found[p.day] = append(found[p.day], *f)
 		}
 	}
-	for _, all := range evidence {
+	for _, all := range found {
 		// The largest cost is named first.
 		slices.SortFunc(all, func(a, b Figure) int {
 			if a.Cost != b.Cost {
@@ -72,32 +99,36 @@ func readEvidence(
 			return strings.Compare(a.String(), b.String())
 		})
 	}
-	return evidence, nil
+	return found
 }
 
 type costSum struct {
-	Report string
-	Level  string
-	Day    day.Day
-	Cost   int64
+	AccountID int64
+	Report    string
+	Level     string
+	Day       day.Day
+	Cost      int64
 }
 
-// costSums adds up the cost of days of an account by report and level, and the spend in its cash flow.
-func costSums(tx *gorm.DB, accountID int64, days []day.Day, reports, levels []string) ([]costSum, error) {
+// readCosts adds up the cost by account, report, level and day, and the spend in the cash flow.
+func (a *around) readCosts(tx *gorm.DB) (sums []costSum, err error) {
 	var parts []string
 	var args []any
-	for _, report := range reports {
-		parts = append(parts, "SELECT '"+report+
+	accounts := "account_id IN (" + sqldb.Numbers(a.accounts) + ")"
+	for _, report := range a.reports {
+		parts = append(parts, "SELECT account_id, '"+report+
 			"' AS report, level, day, CAST(COALESCE(SUM(cost), 0) AS SIGNED) AS cost FROM "+
 			ReportTable(report == "report_hourly").Name+
-			" WHERE day IN ? AND account_id = ? AND level IN ? GROUP BY day, level")
-		args = append(args, days, accountID, levels)
+			" WHERE day IN ? AND "+accounts+" AND level IN ? GROUP BY day, account_id, level")
+		args = append(args, a.days, a.levels)
 	}
-	parts = append(parts, "SELECT '"+cashFlow.Report+"', '"+cashFlow.Level+
-		"', day, COALESCE(paid, 0) FROM fund_daily WHERE day IN ? AND account_id = ? AND fund = ?")
-	args = append(args, days, accountID, string(fund.Total))
-	var sums []costSum
-	return sums, tx.Raw(strings.Join(parts, " UNION ALL "), args...).Scan(&sums).Error
+	parts = append(parts, "SELECT account_id, '"+cashFlow.Report+"', '"+cashFlow.Level+
+		"', day, COALESCE(paid, 0) FROM fund_daily WHERE day IN ? AND "+accounts+" AND fund = ?")
+	args = append(args, a.days, string(fund.Total))
+	if err := tx.Raw(strings.Join(parts, " UNION ALL "), args...).Scan(&sums).Error; err != nil {
+		return nil, fmt.Errorf("add up the cost of other levels: %w", err)
+	}
+	return sums, nil
 }
 
 // markDoubts makes days suspect that an answer contradicts. Whole pulls that come meanwhile set their own state.
@@ -114,19 +145,15 @@ func markDoubts(tx *gorm.DB, accountID int64, doubts []Doubt) error {
 	return nil
 }
 
-// judgeReport judges a pull's answers, and writes the verdicts into its outcomes.
-func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, answers []Answer, outcomes []dayOutcome,
+// judgeReport judges a pull's answers by the figures of their days, and writes the verdicts into its outcomes.
+func judgeReport(tx *gorm.DB, w *ReportWrite, answers []Answer, others map[day.Day][]Figure, outcomes []dayOutcome,
 	result *ReportResult) error {
-	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Judging, answers, w.Confirmed)
-	if err != nil {
-		return err
-	}
 	for i := range answers {
 		a, o := &answers[i], &outcomes[i]
 		if o.opens {
 			continue // It lacks figures or rows, so that its cost is not the day's.
 		}
-		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)
+		v := w.Judging.judge(a, others[a.Day], w.Confirmed)
 		o.apply(a, v)
 		if v.Suspect != "" {
 			result.Suspect = append(result.Suspect, a.Day)
@@ -165,27 +192,33 @@ func (w *ReportWrite) answers(before []Coverage, stored *storedRows, stale map[d
 	return answers
 }
 
-// evidenceFor reads the figures with which answers are compared, for the days that are compared; none if a person
-// confirmed the answers.
-func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers []Answer,
-	confirmed bool) (map[day.Day][]Figure, error) {
+// compared returns the days whose answers are compared with other figures; none if a person confirmed the answers.
+func (j *Judging) compared(answers []Answer, confirmed bool) (days []day.Day) {
 	if confirmed || j.Compares == nil || len(j.With) == 0 {
-		return nil, nil
+		return nil
 	}
-	var days []day.Day
 	for i := range answers {
 		if j.Compares(&answers[i]) {
 			days = append(days, answers[i].Day)
 		}
 	}
+	return days
+}
+
+// evidenceFor reads the figures with which answers are compared, by day, for the days that are compared.
+func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers []Answer,
+	confirmed bool) (map[day.Day][]Figure, error) {
+	days := j.compared(answers, confirmed)
 	if len(days) == 0 {
 		return nil, nil
 	}
-	evidence, err := readEvidence(d, tx, accountID, days, j.With)
-	for on, figures := range evidence {
-		evidence[on] = slices.DeleteFunc(figures, func(f Figure) bool { return f.ReportLevel == answers[0].ReportLevel })
+	of := &around{}
+	of.add(accountID, days, j.With)
+	e, err := readEvidence(d, tx, of)
+	if err != nil {
+		return nil, err
 	}
-	return evidence, err
+	return e.figures(days, j.With, answers[0].ReportLevel), nil
 }
 
 // apply writes the verdict on an answer into the day's outcome.
@@ -227,13 +260,13 @@ func judgeFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, before []Coverage, have 
 		})
 		of = append(of, o)
 	}
-	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Judging, answers, w.Confirmed)
+	others, err := evidenceFor(d, tx, w.AccountID, &w.Judging, answers, w.Confirmed)
 	if err != nil {
 		return err
 	}
 	for i := range answers {
 		a := &answers[i]
-		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)
+		v := w.Judging.judge(a, others[a.Day], w.Confirmed)
 		of[i].apply(a, v)
 		if v.Suspect != "" {
 			result.Suspect = append(result.Suspect, a.Day)

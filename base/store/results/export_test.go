@@ -10,18 +10,38 @@ type Together struct {
 	Result ReportResult
 	Err    error
 	Alone  bool // it left the transaction
+	// Compared is set if it was among the pulls that are compared with other reports.
+	Compared bool
 }
 
-// WriteTogether writes reports in one shared transaction.
+// WriteTogether writes reports in shared transactions: one of the pulls that are compared with other reports, which
+// have different accounts, and one of the others.
 func WriteTogether(ctx context.Context, s Results, writes ...ReportWrite) []Together {
-	waiting := make([]*gathered[reportEnd], len(writes))
+	var apart [2][]*gathered[reportEnd]
+	all := make([]*gathered[reportEnd], len(writes))
 	for i, w := range writes {
-		waiting[i] = &gathered[reportEnd]{ctx: ctx, of: w.Scope, value: reportEnd{w: w}}
+		all[i] = &gathered[reportEnd]{ctx: ctx, of: w.Scope, value: reportEnd{w: w}}
+		kind := 0
+		if w.isCompared() {
+			all[i].compared, kind = true, 1
+		}
+		apart[kind] = append(apart[kind], all[i])
 	}
-	s.writeTogether(context.WithoutCancel(ctx), waiting)
+	if len(apart[0]) > 0 {
+		s.writeTogether(context.WithoutCancel(ctx), apart[0])
+	}
+	for _, v := range apart[0] {
+		if v.value.compares {
+			v.compared, v.alone = true, false
+			apart[1] = append(apart[1], v)
+		}
+	}
+	if len(apart[1]) > 0 {
+		s.writeTogether(context.WithoutCancel(ctx), apart[1])
+	}
 	ends := make([]Together, len(writes))
-	for i, p := range waiting {
-		ends[i] = Together{Result: p.value.result, Err: p.err, Alone: p.alone}
+	for i, v := range all {
+		ends[i] = Together{Result: v.value.result, Err: v.err, Alone: v.alone, Compared: v.compared}
 	}
 	return ends
 }

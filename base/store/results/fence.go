@@ -152,6 +152,11 @@ func readScope(d *sqldb.DB, tx *gorm.DB, c Scope, known bool) (rows []Coverage, 
 // the database's time of the read.
 func readScopes(d *sqldb.DB, tx *gorm.DB, scopes []Scope) (rows []Coverage, now time.Time, err error) {
 	condition, args := onScopes(scopes)
+	return readLocked(d, tx, condition, args)
+}
+
+// readLocked is readScopes of the rows that a condition selects.
+func readLocked(d *sqldb.DB, tx *gorm.DB, condition string, args []any) (rows []Coverage, now time.Time, err error) {
 	var found []struct {
 		Coverage
 		ReadAt sqldb.Time `gorm:"column:read_at"`

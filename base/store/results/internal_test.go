@@ -1,6 +1,7 @@
 package results
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,39 @@ func TestGathering_ASlowRunHoldsUpNoOther(t *testing.T) {
 		close(g.ends)
 		synctest.Wait()
 		require.Zero(t, g.running, "a slow run is not counted down twice")
+	})
+}
+
+// Pulls that are compared with what their accounts have elsewhere run apart from others, one of an account at a time.
+func TestGathering_ComparedPullsOfAnAccountRunOneByOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gatheringTest{ends: make(chan struct{})}
+		add := func(name string, account int64, level string) {
+			go g.gathering.add(&gathered[string]{of: Scope{AccountID: account, Level: level}, table: "a", value: name,
+				compared: true}, g.run)
+			synctest.Wait()
+		}
+		add("1x", 1, "x")
+		add("1y", 1, "y")
+		g.want(t, "1x")
+		add("2x", 2, "x")
+		g.want(t, "1x", "2x")
+		add("2y", 2, "y")
+		add("3x", 3, "x")
+		add("3y", 3, "y")
+		g.add("plain1", "a", 1, 1)
+		g.add("plain3", "a", 3, 1)
+		g.want(t, "1x", "2x")
+		time.Sleep(runnerSlow)
+		g.want(t, "1x", "2x", "3x", "plain1 plain3")
+		time.Sleep(runnerSlow)
+		close(g.ends)
+		synctest.Wait()
+		later := slices.Sorted(slices.Values(strings.Fields(strings.Join(g.runs[4:], " "))))
+		require.Equal(t, []string{"1y", "2y", "3y"}, later, "nothing is left behind, though its account was busy")
+		require.Zero(t, g.running)
+		require.Empty(t, g.held)
 	})
 }
 

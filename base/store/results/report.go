@@ -107,7 +107,7 @@ func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, 
 	if !w.plain() {
 		return s.writeReport(ctx, w)
 	}
-	return s.writePlain(ctx, w)
+	return s.writePlain(ctx, w, w.isCompared())
 }
 
 // writeReport is WriteReport in a transaction of its own.
@@ -120,7 +120,11 @@ func (s Results) writeReport(ctx context.Context, w ReportWrite) (ReportResult, 
 		}
 		stale := p.stored.stale(&p.ReportWrite)
 		answers := p.answers(locked.before, &p.stored, stale)
-		if err := judgeReport(s.Data, tx, &p.ReportWrite, answers, p.outcomes, &p.result); err != nil {
+		others, err := evidenceFor(s.Data, tx, w.AccountID, &p.Judging, answers, w.Confirmed)
+		if err != nil {
+			return nil, err
+		}
+		if err := judgeReport(tx, &p.ReportWrite, answers, others, p.outcomes, &p.result); err != nil {
 			return nil, err
 		}
 		if err := p.change(now); err != nil {
@@ -150,6 +154,10 @@ type reportPull struct {
 	days        map[day.Day]*dayOutcome
 	raw, public [][]any // the rows to write
 	result      ReportResult
+
+	// Of a pull in a shared transaction: its answers, and the days whose answers are compared with other reports.
+	judged       []Answer
+	comparedDays []day.Day
 }
 
 func newReportPull(w ReportWrite, locked lockedScope) *reportPull {

@@ -43,6 +43,7 @@ type gathering[T any] struct {
 	mu      sync.Mutex
 	running int
 	waiting []*gathered[T] // in the order of their arrival
+	held    map[int64]bool // the accounts of compared pulls that run
 }
 
 // gathered is a pull that waits. done is closed when value and err are set, or alone.
@@ -51,10 +52,13 @@ type gathered[T any] struct {
 	of    Scope
 	table string // pulls of other tables run apart
 	rows  int
-	value T
-	err   error
-	alone bool // the caller must do it
-	done  chan struct{}
+	// compared is set for a pull that locks what its account has in other reports and levels. Such pulls run apart from
+	// others. Two of one account do not run at the same time: each would have locked what the other one needs next.
+	compared bool
+	value    T
+	err      error
+	alone    bool // the caller must do it
+	done     chan struct{}
 }
 
 // add waits until a value has run. run gets values of one table, each of another account, report or level.
@@ -85,10 +89,19 @@ func (g *gathering[T]) run(run func([]*gathered[T])) {
 			g.start(run)
 		})
 		runSafely(run, values)
+		wasSlow := !slow.Stop()
+		g.mu.Lock()
 		for _, v := range values {
+			if v.compared {
+				delete(g.held, v.of.AccountID)
+			}
 			close(v.done)
 		}
-		if !slow.Stop() {
+		if wasSlow {
+			g.start(run)
+		}
+		g.mu.Unlock()
+		if wasSlow {
 			return
 		}
 	}
@@ -106,25 +119,35 @@ func runSafely[T any](run func([]*gathered[T]), values []*gathered[T]) {
 	run(values)
 }
 
-// next takes the value that has waited longest, and those that can run with it. If nothing waits, the runner ends.
+// next takes the value that has waited longest of those that can run, and those that can run with it. If there is none,
+// the runner ends.
 func (g *gathering[T]) next() (values []*gathered[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 {
-		g.running--
-		return nil
-	}
 	taken := map[scopeKey]bool{}
-	table, rows, seen := g.waiting[0].table, 0, 0
+	rows, seen := 0, 0
 	var rest []*gathered[T]
 	for ; seen < len(g.waiting) && len(values) < togetherMax; seen++ {
 		v := g.waiting[seen]
-		if v.table != table || taken[v.of.key()] || rows+v.rows > togetherRows {
+		apart := len(values) > 0 && (v.table != values[0].table || v.compared != values[0].compared)
+		if apart || taken[v.key()] || rows+v.rows > togetherRows || v.compared && g.held[v.of.AccountID] {
 			rest = append(rest, v)
 			continue
 		}
-		taken[v.of.key()] = true
+		taken[v.key()] = true
 		values, rows = append(values, v), rows+v.rows
+	}
+	if len(values) == 0 {
+		g.running--
+		return nil
+	}
+	for _, v := range values {
+		if v.compared {
+			if g.held == nil {
+				g.held = map[int64]bool{}
+			}
+			g.held[v.of.AccountID] = true
+		}
 	}
 	// Those that were passed over stay first. At the beginning of a minute there may be thousands behind them, which are
 	// not copied.
@@ -142,6 +165,14 @@ type scopeKey struct {
 }
 
 func (s Scope) key() scopeKey { return scopeKey{s.AccountID, s.Report, s.Level} }
+
+// key names what no other value of a run may have.
+func (v *gathered[T]) key() scopeKey {
+	if v.compared {
+		return scopeKey{accountID: v.of.AccountID}
+	}
+	return v.of.key()
+}
 
 func (c *Coverage) key() scopeKey { return scopeKey{c.AccountID, c.Report, c.Level} }
 
@@ -172,24 +203,28 @@ func anyOf(n int, each string, of func(i int) (accountID int64, args []any)) (co
 type reportEnd struct {
 	w      ReportWrite
 	result ReportResult
+	// compares is set if the pull left the transaction because its answer is compared with other reports.
+	compares bool
 }
 
-// plain reports whether a pull may share a transaction. The first pull of a day that is over cannot: it is compared
-// with other reports.
+// plain reports whether a pull may share a transaction.
 func (w *ReportWrite) plain() bool {
-	if !w.Whole || w.Confirmed || len(w.Unusable) > 0 || len(w.Rows) > plainRows {
-		return false
-	}
-	return w.known || w.Judging.Compares == nil || !slices.ContainsFunc(w.Days, func(d day.Day) bool {
+	return w.Whole && !w.Confirmed && len(w.Unusable) == 0 && len(w.Rows) <= plainRows
+}
+
+// isCompared reports whether a pull's answer will be compared with other reports: it is the first one of a day that is
+// over. Of other answers it depends on what is stored.
+func (w *ReportWrite) isCompared() bool {
+	return !w.known && w.Judging.Compares != nil && slices.ContainsFunc(w.Days, func(d day.Day) bool {
 		return w.Judging.Compares(&Answer{ReportLevel: ReportLevel{w.Report, w.Level}, Day: d, Currency: w.Currency})
 	})
 }
 
-// writePlain is WriteReport for a plain pull. In a shared transaction each pull keeps its own fence. Those that need
-// more than plain rows written (deletions, a comparison with other reports) leave it, and all leave one that fails:
-// each of them is then written alone.
-func (s Results) writePlain(ctx context.Context, w ReportWrite) (ReportResult, error) {
-	v := &gathered[reportEnd]{ctx: ctx, of: w.Scope, table: w.Raw.Name, rows: len(w.Rows),
+// writePlain is WriteReport for a plain pull. In a shared transaction each pull keeps its own fence. One that lacks
+// stored rows leaves it, and all leave one that fails: each of them is then written alone. One that proves to be
+// compared with other reports leaves it for one of such pulls.
+func (s Results) writePlain(ctx context.Context, w ReportWrite, compared bool) (ReportResult, error) {
+	v := &gathered[reportEnd]{ctx: ctx, of: w.Scope, table: w.Raw.Name, rows: len(w.Rows), compared: compared,
 		value: reportEnd{w: w}}
 	s.together.reports.add(v, func(values []*gathered[reportEnd]) {
 		if len(values) > 1 {
@@ -199,10 +234,14 @@ func (s Results) writePlain(ctx context.Context, w ReportWrite) (ReportResult, e
 		v := values[0]
 		v.value.result, v.err = s.writeReport(v.ctx, v.value.w) //nolint:contextcheck // It is that of the pull.
 	})
-	if v.alone {
+	switch {
+	case !v.alone:
+		return v.value.result, v.err
+	case v.value.compares:
+		return s.writePlain(ctx, w, true)
+	default:
 		return s.writeReport(ctx, w)
 	}
-	return v.value.result, v.err
 }
 
 // writeTogether writes pulls of one raw table, each of another account or level, in one transaction. It sets the
@@ -216,30 +255,19 @@ func (s Results) writeTogether(ctx context.Context, waiting []*gathered[reportEn
 	}
 	// Which of them is to blame is not known, nor whether a commit without an answer was done: each may be repeated.
 	for _, p := range waiting {
-		p.alone, p.value.result, p.err = true, ReportResult{}, nil
+		p.alone, p.value.result, p.value.compares, p.err = true, ReportResult{}, false, nil
 	}
 }
 
 func (s Results) shareTransaction(tx *gorm.DB, waiting []*gathered[reportEnd]) error {
-	scopes := make([]Scope, len(waiting))
-	var unknown []Scope
-	for i, p := range waiting {
-		scopes[i] = p.of
-		if !p.value.w.known {
-			unknown = append(unknown, p.of)
-		}
-	}
-	if err := makeScopes(s.Data, tx, unknown); err != nil {
-		return err
-	}
-	found, now, err := readScopes(s.Data, tx, scopes)
+	found, now, err := s.lockTogether(tx, waiting)
 	if err != nil {
 		return err
 	}
 	var pulls []*reportPull
 	of := map[*reportPull]*gathered[reportEnd]{}
 	for _, p := range waiting {
-		if pull := join(p, found); pull != nil {
+		if pull := join(p, found[p.of.key()]); pull != nil {
 			pulls, of[pull] = append(pulls, pull), p
 		}
 	}
@@ -249,24 +277,25 @@ func (s Results) shareTransaction(tx *gorm.DB, waiting []*gathered[reportEnd]) e
 	if err := readReports(tx, pulls); err != nil {
 		return err
 	}
-	var coverage []Coverage
-	var marks []widemark.Day
-	kept := pulls[:0]
-	for _, p := range pulls {
-		stays, err := p.settle(s, tx, now)
-		if err != nil {
-			return err
-		}
-		if !stays {
-			of[p].alone = true
-			continue
-		}
-		kept = append(kept, p)
-		of[p].value.result = p.result
-		coverage, marks = append(coverage, p.covered(now, p.before, p.outcomes)...), append(marks, p.marks()...)
-	}
+	kept := slices.DeleteFunc(pulls, func(p *reportPull) bool {
+		v := of[p]
+		v.alone, v.value.compares = p.leaves(v.compared)
+		return v.alone
+	})
 	if len(kept) == 0 {
 		return nil
+	}
+	if err := judgeTogether(tx, kept, found); err != nil {
+		return err
+	}
+	var coverage []Coverage
+	var marks []widemark.Day
+	for _, p := range kept {
+		if err := p.change(now); err != nil {
+			return err
+		}
+		of[p].value.result = p.result
+		coverage, marks = append(coverage, p.covered(now, p.before, p.outcomes)...), append(marks, p.marks()...)
 	}
 	if err := upsertReports(s.Data, tx, kept); err != nil {
 		return err
@@ -278,47 +307,105 @@ func (s Results) shareTransaction(tx *gorm.DB, waiting []*gathered[reportEnd]) e
 	return widemark.Days(s.Data, tx, kept[0].Media, marks, now.UnixMicro())
 }
 
-// join applies the pull's fence to the locked coverage rows of all pulls of the transaction. It returns nil, with the
-// pull's end set, if the pull takes no part.
-func join(v *gathered[reportEnd], found []Coverage) *reportPull {
-	own := coverageOf(v.of, found)
+// lockTogether locks the coverage of pulls, and of what compared ones are compared with, in the order of its keys. now
+// is the database's time.
+func (s Results) lockTogether(tx *gorm.DB, waiting []*gathered[reportEnd]) (
+	found map[scopeKey][]Coverage, now time.Time, err error,
+) {
+	scopes := make([]Scope, len(waiting))
+	var unknown []Scope
+	for i, p := range waiting {
+		scopes[i] = p.of
+		if !p.value.w.known {
+			unknown = append(unknown, p.of)
+		}
+	}
+	if err := makeScopes(s.Data, tx, unknown); err != nil {
+		return nil, now, err
+	}
+	condition, args := onScopes(scopes)
+	if waiting[0].compared {
+		var near around
+		for _, p := range waiting {
+			near.add(p.of.AccountID, p.of.Days, p.value.w.Judging.With)
+		}
+		condition, args = near.where()
+	}
+	rows, now, err := readLocked(s.Data, tx, condition, args)
+	found = map[scopeKey][]Coverage{}
+	for i := range rows {
+		k := rows[i].key()
+		found[k] = append(found[k], rows[i])
+	}
+	return found, now, err
+}
+
+// join applies the pull's fence to locked coverage rows of its scope. It returns nil, with the pull's end set, if the
+// pull takes no part.
+func join(v *gathered[reportEnd], locked []Coverage) *reportPull {
+	own := make([]Coverage, 0, len(v.of.Days))
+	for i := range locked {
+		if slices.Contains(v.of.Days, locked[i].Day) {
+			own = append(own, locked[i])
+		}
+	}
 	if v.ctx.Err() != nil || len(own) < len(v.of.Days) ||
 		slices.ContainsFunc(own, func(c Coverage) bool { return c.Unusable > 0 }) {
 		v.alone = true
 		return nil
 	}
-	locked, err := v.value.w.fence(own)
+	scope, err := v.value.w.fence(own)
 	if err != nil {
 		v.err = v.value.w.failed(err)
 		return nil
 	}
-	return newReportPull(v.value.w, locked)
+	return newReportPull(v.value.w, scope)
 }
 
-// coverageOf returns the rows of a scope.
-func coverageOf(s Scope, found []Coverage) (own []Coverage) {
-	for i := range found {
-		if found[i].key() == s.key() {
-			own = append(own, found[i])
-		}
-	}
-	return own
-}
-
-// settle judges the answer and collects the rows to write. It reports whether the pull can stay in the shared
-// transaction: it cannot if stored rows may have to be deleted, or if the answer must be compared with other reports,
-// whose coverage would then be locked out of order.
-func (p *reportPull) settle(s Results, tx *gorm.DB, now time.Time) (stays bool, err error) {
+// leaves reports whether a pull must leave the shared transaction: stored rows may have to be deleted, or its answer is
+// compared with other reports, whose coverage is not locked.
+func (p *reportPull) leaves(isCompared bool) (leaves, compares bool) {
 	stale := p.stored.stale(&p.ReportWrite)
 	if len(stale) > 0 {
-		return false, nil
+		return true, false
 	}
-	answers := p.answers(p.before, &p.stored, stale)
-	if p.Judging.Compares != nil && slices.ContainsFunc(answers, func(a Answer) bool { return p.Judging.Compares(&a) }) {
-		return false, nil
+	p.judged = p.answers(p.before, &p.stored, stale)
+	p.comparedDays = p.Judging.compared(p.judged, p.Confirmed)
+	compares = !isCompared && len(p.comparedDays) > 0
+	return compares, compares
+}
+
+// judgeTogether judges the answers of pulls. Those that are compared have the coverage around them in found.
+func judgeTogether(tx *gorm.DB, pulls []*reportPull, found map[scopeKey][]Coverage) error {
+	var near around
+	for _, p := range pulls {
+		if len(p.comparedDays) > 0 {
+			near.add(p.AccountID, p.comparedDays, p.Judging.With)
+		}
 	}
-	if err := judgeReport(s.Data, tx, &p.ReportWrite, answers, p.outcomes, &p.result); err != nil {
-		return false, err
+	costs := map[int64][]costSum{}
+	if len(near.accounts) > 0 {
+		sums, err := near.readCosts(tx)
+		if err != nil {
+			return err
+		}
+		for _, x := range sums {
+			costs[x.AccountID] = append(costs[x.AccountID], x)
+		}
 	}
-	return true, p.change(now)
+	coverage := map[int64][]Coverage{}
+	for k, rows := range found {
+		coverage[k.accountID] = append(coverage[k.accountID], rows...)
+	}
+	for _, p := range pulls {
+		var others map[day.Day][]Figure
+		if len(p.comparedDays) > 0 {
+			e := evidence{coverage[p.AccountID], costs[p.AccountID]}
+			others = e.figures(p.comparedDays, p.Judging.With, ReportLevel{p.Report, p.Level})
+		}
+		if err := judgeReport(tx, &p.ReportWrite, p.judged, others, p.outcomes, &p.result); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -69,8 +69,14 @@ func randomPulls(t *testing.T, s *store.Store, seed uint64) []results.ReportWrit
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	hourly, version := r.IntN(3) == 0, int64(seed)*100
+	compared := r.IntN(2) == 0
 	var writes []results.ReportWrite
+	var accounts []int
 	for _, n := range r.Perm(8)[:2+r.IntN(5)] {
+		if compared && slices.Contains(accounts, n/2) {
+			continue // The later one of two pulls of an account would see what the earlier one wrote.
+		}
+		accounts = append(accounts, n/2)
 		scope := results.Scope{AccountID: int64(1 + n/2), Report: "report_daily", Level: []string{"account", "adgroup"}[n%2],
 			Days: []day.Day{today.Add(-1), today}[r.IntN(2):]}
 		if hourly {
@@ -108,20 +114,47 @@ func randomPulls(t *testing.T, s *store.Store, seed uint64) []results.ReportWrit
 			w.Judging.Judge = func(*results.Answer, []results.Figure) results.Verdict {
 				return results.Verdict{Suspect: "it is not believed"}
 			}
-		case 4:
-			w.Judging.Compares = func(a *results.Answer) bool { return a.Cost == 0 && a.Stored > 0 }
+		}
+		if compared {
+			w.Judging = comparing(seed)
 		}
 		writes = append(writes, w)
 	}
 	return writes
 }
 
+// comparing returns a rule that compares the answers for all days, or for today, with all other reports and levels.
+func comparing(seed uint64) results.Judging {
+	var with []results.ReportLevel
+	for _, report := range []string{"report_daily", "report_hourly"} {
+		with = append(with, results.ReportLevel{Report: report, Level: "account"},
+			results.ReportLevel{Report: report, Level: "adgroup"})
+	}
+	return results.Judging{
+		With: with,
+		Compares: func(a *results.Answer) bool {
+			return (seed%4 > 0 || a.Day == today) && (a.Before.CompleteVersion == 0 || a.Cost != a.Stored)
+		},
+		Judge: func(a *results.Answer, others []results.Figure) (v results.Verdict) {
+			for _, f := range others {
+				switch {
+				case f.Cost > 2*a.Cost:
+					v.Suspect = fmt.Sprintf("%s has %d with %d", f.ReportLevel, f.Cost, f.Coverage.RowCount)
+				case f.Coverage.State == results.Complete && a.Cost > 2*f.Cost:
+					v.Doubts = append(v.Doubts, results.Doubt{ReportLevel: f.ReportLevel, Day: a.Day, Note: "it is too low"})
+				}
+			}
+			return v
+		},
+	}
+}
+
 // Pulls that share transactions have the same effect and the same results as pulls that are written one by one.
 func TestWriteTogether_EqualsPullsWrittenAlone(t *testing.T) {
 	t.Parallel()
 	alone, shared := newTogether(t), newTogether(t)
-	stayed, left, fenced := 0, 0, 0
-	for seed := uint64(1); seed <= 80; seed++ {
+	stayed, left, fenced, suspect, doubts := 0, 0, 0, 0, 0
+	for seed := uint64(1); seed <= 160; seed++ {
 		type end struct {
 			result results.ReportResult
 			err    string
@@ -159,6 +192,9 @@ func TestWriteTogether_EqualsPullsWrittenAlone(t *testing.T) {
 				fenced++
 			default:
 				stayed++
+				if e.Compared {
+					suspect, doubts = suspect+len(e.Result.Suspect), doubts+len(e.Result.Doubts)
+				}
 			}
 			got[together[i].PullID] = end{e.Result, text(e.Err)}
 		}
@@ -168,6 +204,8 @@ func TestWriteTogether_EqualsPullsWrittenAlone(t *testing.T) {
 	require.Greater(t, stayed, 60)
 	require.Greater(t, left, 10)
 	require.Greater(t, fenced, 5)
+	require.Greater(t, suspect, 10)
+	require.Greater(t, doubts, 10)
 }
 
 // A shared transaction takes as many statements as one pull.
@@ -197,27 +235,58 @@ func TestWriteTogether_Statements(t *testing.T) {
 	require.Equal(t, 7, round(3, `{"v":2}`), "the lock, two reads, two upserts, coverage, the marks")
 }
 
-// Pulls whose answers are compared lock the coverage of other reports: they are written alone.
-func TestWriteTogether_ComparedAnswersLeave(t *testing.T) {
+// Pulls whose answers are compared share transactions of their own, with one lock of all coverage and one statement for
+// all figures.
+func TestWriteTogether_ComparedAnswers(t *testing.T) {
 	t.Parallel()
 	s := newTogether(t)
-	var writes []results.ReportWrite
-	for account := int64(1); account <= 2; account++ {
-		scope := results.Scope{AccountID: account, Report: "report_daily", Level: "account", Days: []day.Day{today}}
-		_, err := s.WriteReport(t.Context(), storetest.ReportOf(claimOf(t, s, scope, "first", 1)))
-		require.NoError(t, err)
-		writes = append(writes, storetest.ReportOf(claimOf(t, s, scope, "second", 2)))
+	pulls := func(version int64, judging results.Judging) (writes []results.ReportWrite) {
+		for account := int64(1); account <= 10; account++ {
+			scope := results.Scope{AccountID: account, Report: "report_daily", Level: "account", Days: []day.Day{today}}
+			w := storetest.ReportOf(claimOf(t, s, scope, "pull", version),
+				storetest.CostRow(today, "", version*1_000_000, fmt.Sprint(version)))
+			w.Judging = judging
+			writes = append(writes, w)
+		}
+		return writes
 	}
-	writes[1].Judging.Compares = func(*results.Answer) bool { return true }
-	ends := results.WriteTogether(t.Context(), s.Results, writes...)
-	require.False(t, ends[0].Alone)
-	require.True(t, ends[1].Alone)
+	write := func(writes []results.ReportWrite) (statements int) {
+		return sqldbtest.Statements(s.Data, func() {
+			for _, e := range results.WriteTogether(t.Context(), s.Results, writes...) {
+				require.NoError(t, e.Err)
+				require.False(t, e.Alone)
+				require.Equal(t, 1, e.Result.Written)
+			}
+		})
+	}
+	require.Equal(t, 9, write(pulls(1, comparing(1))),
+		"coverage is made and locked, two reads, the figures, two upserts, coverage, the marks for wide_daily")
+	require.Equal(t, 3+8, write(pulls(2, comparing(1))), "they prove to be compared: a lock and two reads, and then all")
 
-	first := results.Scope{AccountID: 3, Report: "report_daily", Level: "account", Days: []day.Day{today}}
-	unknown := storetest.ReportOf(claimOf(t, s, first, "first", 3))
-	require.True(t, unknown.Plain())
-	unknown.Judging.Compares = writes[1].Judging.Compares
-	require.False(t, unknown.Plain(), "it is not even tried")
+	once := pulls(3, comparing(1))
+	once[4].Judging = results.Judging{}
+	for i, e := range results.WriteTogether(t.Context(), s.Results, once...) {
+		require.NoError(t, e.Err)
+		require.Equal(t, i != 4, e.Compared)
+	}
+	_, err := s.WriteReport(t.Context(), pulls(4, comparing(1))[0])
+	require.NoError(t, err)
+
+	// Each keeps to its own days.
+	pair := pulls(5, comparing(1))[:2]
+	for i, days := range [][]day.Day{{today.Add(1)}, {today, today.Add(1)}} {
+		pair[i].Claim = claimOf(t, s, results.Scope{AccountID: int64(i + 1), Report: "report_daily", Level: "account",
+			Days: days}, "pair", 5)
+		pair[i].Rows[0].Day = today.Add(1)
+	}
+	ends := results.WriteTogether(t.Context(), s.Results, pair[0], pair[1])
+	require.NoError(t, ends[0].Err)
+	require.Equal(t, []bool{true, false}, []bool{ends[0].Compared, ends[0].Alone})
+	require.True(t, ends[1].Alone, "it lacks a row of its first day")
+	var claimed int64
+	require.NoError(t, s.Data.Writer(t.Context()).Raw(
+		"SELECT claimed_version FROM coverage WHERE account_id = 1 AND day = ?", today).Row().Scan(&claimed))
+	require.EqualValues(t, 4, claimed)
 }
 
 // A panic of the rule that judges ends its caller's goroutine, which handles it, and nothing else.
@@ -282,8 +351,13 @@ func TestWriteReport_ManyAtOnce(t *testing.T) {
 					errs[i] = err
 					return
 				}
-				result, err := s.WriteReport(t.Context(), storetest.ReportOf(claim,
-					storetest.CostRow(today, fmt.Sprint(i), version*1_000_000, fmt.Sprint(version))))
+				w := storetest.ReportOf(claim,
+					storetest.CostRow(today, fmt.Sprint(i), version*1_000_000, fmt.Sprint(version)))
+				if i%3 > 0 {
+					w.Judging = comparing(1)
+					w.Judging.Judge = nil
+				}
+				result, err := s.WriteReport(t.Context(), w)
 				if err == nil && result.Written != 1 {
 					err = fmt.Errorf("%d rows were written", result.Written)
 				}
