@@ -178,8 +178,10 @@ class Warehouse:
             if ready > time.time():
                 job.poll(1, job.state)
                 return
+            db.execute("BEGIN IMMEDIATE")
             db.execute("INSERT OR REPLACE INTO segment VALUES (?, ?, ?)", (p["cube"], p["hour"], p["version"]))
             db.execute("UPDATE work SET ended = ? WHERE id = ?", (time.time(), job.state))
+            db.execute("COMMIT")
         job.done(1)
 
     def backup(self, job: Job) -> None:
