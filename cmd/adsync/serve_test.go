@@ -33,12 +33,12 @@ func serveEnviron(t *testing.T) []string {
 	return environ
 }
 
-// awaitReady asks a started process until it is ready, a few times, and returns what it then says. It waits no longer
-// than a second or two for each of its servers, in which a machine that compiles next to it may not answer.
+// awaitReady asks a started process until it is ready, and returns what it then says. Each answer waits no longer than
+// two seconds for each of its servers, and on a machine that is used up by other tests none answers for a minute.
 func awaitReady(t *testing.T, url string) (body string) {
 	t.Helper()
 	var status int
-	for range 20 {
+	for range 60 {
 		if status, body = get(t, url+"/readyz"); status == 200 {
 			return body
 		}
