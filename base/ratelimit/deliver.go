@@ -67,7 +67,10 @@ func (d *dispatcher) deliver(a composed, got grant.Answer, err error) {
 // endWaits ends the waits of a line that are hopeless, and those whose places others need.
 func (d *dispatcher) endWaits(l *line, now time.Time) {
 	order := l.inOrder()
-	wanted := wantedPlaces(order)
+	wanted := make([]bool, len(order))
+	if l.yields(len(order)-1, now) { // Otherwise none of them does.
+		wanted = wantedPlaces(order)
+	}
 	before := 0
 	for i, t := range order {
 		switch {

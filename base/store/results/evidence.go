@@ -17,28 +17,51 @@ import (
 // cashFlow is the report and level of the accounts' cash flow.
 var cashFlow = ReportLevel{Report: "fund_daily", Level: "account"}
 
-// around are the reports and levels with whose figures answers for days of accounts are compared.
+// around are the reports and levels with whose figures answers are compared.
 type around struct {
-	accounts        []int64
-	days            []day.Day
+	of              []accountDays
 	reports, levels []string
 }
 
-// add adds a pull's answers: those of an account for some days, compared with reports and levels.
+// accountDays are accounts of whose answers the same days are compared.
+type accountDays struct {
+	days     []day.Day
+	accounts []int64
+}
+
+// add adds an answer of an account for some days, compared with reports and levels.
 func (a *around) add(accountID int64, days []day.Day, with []ReportLevel) {
-	a.accounts = sqldb.AppendNew(a.accounts, accountID)
-	for _, on := range days {
-		a.days = sqldb.AppendNew(a.days, on)
+	i := slices.IndexFunc(a.of, func(of accountDays) bool { return slices.Equal(of.days, days) })
+	if i < 0 {
+		i = len(a.of)
+		a.of = append(a.of, accountDays{days: days})
 	}
+	a.of[i].accounts = append(a.of[i].accounts, accountID)
 	for _, r := range with {
 		a.reports, a.levels = sqldb.AppendNew(a.reports, r.Report), sqldb.AppendNew(a.levels, r.Level)
 	}
 }
 
-// where returns the condition that rows of coverage are of these answers or compared with them.
+// where returns the condition that rows are of these accounts and days. It begins with the list of accounts: a proxy
+// of several servers reads it to find the shards.
 func (a *around) where() (condition string, args []any) {
-	return "account_id IN (" + sqldb.Numbers(a.accounts) + ") AND report IN ? AND level IN ? AND day IN ?",
-		[]any{a.reports, a.levels, a.days}
+	var all []int64
+	parts := make([]string, len(a.of))
+	for i, of := range a.of {
+		all = append(all, of.accounts...)
+		parts[i] = "day IN ? AND account_id IN (" + sqldb.Numbers(of.accounts) + ")"
+		args = append(args, of.days)
+	}
+	if len(parts) == 1 {
+		return parts[0], args
+	}
+	return "account_id IN (" + sqldb.Numbers(all) + ") AND (" + strings.Join(parts, " OR ") + ")", args
+}
+
+// whereCoverage returns the condition that rows of coverage are of these answers or compared with them.
+func (a *around) whereCoverage() (condition string, args []any) {
+	condition, args = a.where()
+	return condition + " AND report IN ? AND level IN ?", append(args, a.reports, a.levels)
 }
 
 // evidence is what answers of an account are compared with: the locked coverage and the stored figures around them.
@@ -50,7 +73,7 @@ type evidence struct {
 // readEvidence returns the stored figures of days of an account. It locks their coverage for the transaction, so that
 // of two pulls that contradict each other the later one sees the earlier.
 func readEvidence(d *sqldb.DB, tx *gorm.DB, of *around) (e evidence, err error) {
-	condition, args := of.where()
+	condition, args := of.whereCoverage()
 	err = tx.Raw("SELECT * FROM coverage WHERE "+condition+" ORDER BY account_id, report, level, day"+
 		d.Dialect().ForUpdate(), args...).Scan(&e.coverage).Error
 	if err != nil {
@@ -114,17 +137,17 @@ type costSum struct {
 func (a *around) readCosts(tx *gorm.DB) (sums []costSum, err error) {
 	var parts []string
 	var args []any
-	accounts := "account_id IN (" + sqldb.Numbers(a.accounts) + ")"
+	condition, values := a.where()
 	for _, report := range a.reports {
 		parts = append(parts, "SELECT account_id, '"+report+
 			"' AS report, level, day, CAST(COALESCE(SUM(cost), 0) AS SIGNED) AS cost FROM "+
-			ReportTable(report == "report_hourly").Name+
-			" WHERE day IN ? AND "+accounts+" AND level IN ? GROUP BY day, account_id, level")
-		args = append(args, a.days, a.levels)
+			ReportTable(report == "report_hourly").Name+" WHERE "+condition+
+			" AND level IN ? GROUP BY day, account_id, level")
+		args = append(append(args, values...), a.levels)
 	}
 	parts = append(parts, "SELECT account_id, '"+cashFlow.Report+"', '"+cashFlow.Level+
-		"', day, COALESCE(paid, 0) FROM fund_daily WHERE day IN ? AND "+accounts+" AND fund = ?")
-	args = append(args, a.days, string(fund.Total))
+		"', day, COALESCE(paid, 0) FROM fund_daily WHERE "+condition+" AND fund = ?")
+	args = append(append(args, values...), string(fund.Total))
 	if err := tx.Raw(strings.Join(parts, " UNION ALL "), args...).Scan(&sums).Error; err != nil {
 		return nil, fmt.Errorf("add up the cost of other levels: %w", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
 )
 
 // gatheringTest runs values that are named after table, account and number of rows. Each run lasts until it is ended.
@@ -135,4 +137,22 @@ func TestGathering_APanicIsLeftToTheCallers(t *testing.T) {
 	g.add(v, func([]*gathered[string]) {})
 	require.False(t, v.alone)
 	require.Empty(t, g.waiting)
+}
+
+// What is locked and added up are the days of each account, and not those of all accounts for each.
+func TestAround_EachAccountHasItsOwnDays(t *testing.T) {
+	t.Parallel()
+	with := []ReportLevel{{"report_daily", "account"}, {"report_daily", "adgroup"}}
+	yesterday, before := []day.Day{"2026-11-19"}, []day.Day{"2026-11-18"}
+	var a around
+	a.add(1, yesterday, with)
+	a.add(3, yesterday, with)
+	condition, args := a.whereCoverage()
+	require.Equal(t, "day IN ? AND account_id IN (1,3) AND report IN ? AND level IN ?", condition)
+	require.Equal(t, []any{yesterday, []string{"report_daily"}, []string{"account", "adgroup"}}, args)
+	a.add(2, before, with)
+	condition, args = a.where()
+	require.Equal(t, "account_id IN (1,3,2) AND (day IN ? AND account_id IN (1,3) OR day IN ? AND account_id IN (2))",
+		condition)
+	require.Equal(t, []any{yesterday, before}, args)
 }

@@ -329,7 +329,7 @@ func (s Results) lockTogether(tx *gorm.DB, waiting []*gathered[reportEnd]) (
 		for _, p := range waiting {
 			near.add(p.of.AccountID, p.of.Days, p.value.w.Judging.With)
 		}
-		condition, args = near.where()
+		condition, args = near.whereCoverage()
 	}
 	rows, now, err := readLocked(s.Data, tx, condition, args)
 	found = map[scopeKey][]Coverage{}
@@ -340,15 +340,9 @@ func (s Results) lockTogether(tx *gorm.DB, waiting []*gathered[reportEnd]) (
 	return found, now, err
 }
 
-// join applies the pull's fence to locked coverage rows of its scope. It returns nil, with the pull's end set, if the
-// pull takes no part.
-func join(v *gathered[reportEnd], locked []Coverage) *reportPull {
-	own := make([]Coverage, 0, len(v.of.Days))
-	for i := range locked {
-		if slices.Contains(v.of.Days, locked[i].Day) {
-			own = append(own, locked[i])
-		}
-	}
+// join applies the pull's fence to the locked coverage rows of its scope. It returns nil, with the pull's end set, if
+// the pull takes no part.
+func join(v *gathered[reportEnd], own []Coverage) *reportPull {
 	if v.ctx.Err() != nil || len(own) < len(v.of.Days) ||
 		slices.ContainsFunc(own, func(c Coverage) bool { return c.Unusable > 0 }) {
 		v.alone = true
@@ -384,7 +378,7 @@ func judgeTogether(tx *gorm.DB, pulls []*reportPull, found map[scopeKey][]Covera
 		}
 	}
 	costs := map[int64][]costSum{}
-	if len(near.accounts) > 0 {
+	if len(near.of) > 0 {
 		sums, err := near.readCosts(tx)
 		if err != nil {
 			return err
