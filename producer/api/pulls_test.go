@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,6 +125,29 @@ func TestPulls_WriteTheRowsUnderTheirClaim(t *testing.T) {
 	require.Equal(t, []string{"11 12345678 4"}, b.figures("report_daily"), "the row that it lacks is deleted")
 	require.Equal(t, 1, b.count(b.store.Data, "tulip_report_daily"))
 	require.Equal(t, 1, b.count(b.store.Data, "report_tombstone"))
+}
+
+// A client that has waited for too long sends the end again while the first request is still at work.
+func TestPulls_EndsAtOnceHaveOneAnswer(t *testing.T) {
+	t.Parallel()
+	b := pullBench(t)
+	for round := range 8 {
+		pull := b.begin("report_daily", "adgroup")
+		for part := range 3 {
+			require.Equal(t, http.StatusOK, b.stage(pull, part+1, fmt.Sprintf(`{"id":"%d","clicks":%d}`, part+11, round)).Code)
+		}
+		answers := make([]*httptest.ResponseRecorder, 8)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() { answers[i] = b.complete(pull, `{"parts":3,"total":3}`) })
+		}
+		all.Wait()
+		for _, w := range answers {
+			b.ended(w, "complete")
+			require.JSONEq(t, answers[0].Body.String(), w.Body.String())
+		}
+		require.Len(t, b.figures("report_daily"), 3)
+	}
 }
 
 func TestPulls_AnOlderOneChangesNothing(t *testing.T) {

@@ -30,11 +30,23 @@ func (p *Pulls) Complete(c *gin.Context, request *client.CompletePullRequest) (a
 	if of.Answer != "" {
 		return json.RawMessage(of.Answer), nil
 	}
-	account, err := p.accountOf(ctx, &of)
+	answer, err := p.end(ctx, &of, request)
+	if err != nil {
+		// The same request may have ended the pull meanwhile: its parts are gone, and a newer pull may follow.
+		if again, fail := p.open(ctx, of.ID); fail == nil && again.Answer != "" {
+			return json.RawMessage(again.Answer), nil
+		}
+	}
+	return answer, err
+}
+
+// end is Complete of a pull that had not ended.
+func (p *Pulls) end(ctx context.Context, of *results.OutsidePull, request *client.CompletePullRequest) (any, error) {
+	account, err := p.accountOf(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	report, form, err := p.form(&of)
+	report, form, err := p.form(of)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +78,7 @@ func (p *Pulls) Complete(c *gin.Context, request *client.CompletePullRequest) (a
 		return nil, httpapi.NewProblem(http.StatusConflict,
 			"The rows are not whole: %s. Stage what is missing, or begin another pull, or write them with partial.", got.Note)
 	}
-	return p.write(ctx, &of, account, report, got)
+	return p.write(ctx, of, account, report, got)
 }
 
 // write writes the rows, and stores and returns the answer.
