@@ -110,7 +110,13 @@ func (a *admin) info(c *gin.Context) {
 }
 
 // tokens lists the beginnings of the tokens: the tables have only these of them.
+var errUnknownPool = invalid("the pool is unknown")
+
 func (a *admin) tokens(c *gin.Context) {
+	if c.DefaultQuery("pool", a.api.pool) != a.api.pool {
+		a.api.answerError(c, "list tokens", errUnknownPool)
+		return
+	}
 	all, err := a.api.queues.store.ListTokens(c.Request.Context(), c.Param("namespace"))
 	if err != nil {
 		a.api.failed(c, "list tokens", err)
@@ -153,7 +159,7 @@ func (a *admin) wanted(c *gin.Context) (token secret.Text, roles []jobstore.Role
 	case strings.Contains(text, ":"):
 		return token, nil, invalid("invalid token: want TOKEN, or POOL:TOKEN with a known pool, without other colons")
 	case c.DefaultQuery("pool", a.api.pool) != a.api.pool:
-		return token, nil, invalid("the pool is unknown")
+		return token, nil, errUnknownPool
 	case description == "" || len([]rune(description)) > nameMax:
 		return token, nil, invalid("invalid description")
 	case text != "" && len(text) < tokenMin:
