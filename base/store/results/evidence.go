@@ -49,7 +49,7 @@ func (a *around) where() (condition string, args []any) {
 	parts := make([]string, len(a.of))
 	for i, of := range a.of {
 		all = append(all, of.accounts...)
-		parts[i] = "day IN ? AND account_id IN (" + sqldb.Numbers(of.accounts) + ")"
+		parts[i] = "account_id IN (" + sqldb.Numbers(of.accounts) + ") AND day IN ?"
 		args = append(args, of.days)
 	}
 	if len(parts) == 1 {

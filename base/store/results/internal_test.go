@@ -148,11 +148,11 @@ func TestAround_EachAccountHasItsOwnDays(t *testing.T) {
 	a.add(1, yesterday, with)
 	a.add(3, yesterday, with)
 	condition, args := a.whereCoverage()
-	require.Equal(t, "day IN ? AND account_id IN (1,3) AND report IN ? AND level IN ?", condition)
+	require.Equal(t, "account_id IN (1,3) AND day IN ? AND report IN ? AND level IN ?", condition)
 	require.Equal(t, []any{yesterday, []string{"report_daily"}, []string{"account", "adgroup"}}, args)
 	a.add(2, before, with)
 	condition, args = a.where()
-	require.Equal(t, "account_id IN (1,3,2) AND (day IN ? AND account_id IN (1,3) OR day IN ? AND account_id IN (2))",
+	require.Equal(t, "account_id IN (1,3,2) AND (account_id IN (1,3) AND day IN ? OR account_id IN (2) AND day IN ?)",
 		condition)
 	require.Equal(t, []any{yesterday, before}, args)
 }
