@@ -90,7 +90,7 @@ var all = []defence{
 		name: "suspect", without: "a success without rows takes away what was spent",
 		edits: []patch.Edit{{
 			File:    "base/store/results/evidence.go",
-			Find:    "		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)\n		o.apply(a, v)\n",
+			Find:    "		v := w.Judging.judge(a, others[a.Day], w.Confirmed)\n		o.apply(a, v)\n",
 			Replace: "		v, _ := Verdict{Believed: w.Confirmed}, evidence\n		o.apply(a, v)\n",
 		}},
 	},

@@ -187,7 +187,7 @@ var All = slices.Concat(ofFiles, ofJobs, ofFloors, []Mutant{
 		Name: "empty-answers-believed", Breaks: "an answer without rows deletes what was spent",
 		Edits: []patch.Edit{{
 			File:    "base/store/results/evidence.go",
-			Find:    "		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)\n		o.apply(a, v)\n",
+			Find:    "		v := w.Judging.judge(a, others[a.Day], w.Confirmed)\n		o.apply(a, v)\n",
 			Replace: "		v, _ := Verdict{Believed: w.Confirmed}, evidence\n		o.apply(a, v)\n",
 		}},
 		Scenarios: []string{"platform-answers-empty"},
