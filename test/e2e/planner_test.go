@@ -23,13 +23,21 @@ type warehouse struct {
 	program      *exec.Cmd // the one that works
 }
 
-func newWarehouse(t *testing.T) *warehouse {
+// findPython returns the Python that runs the examples.
+func findPython(t *testing.T) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3 for the examples")
 	}
+	return python
+}
+
+func newWarehouse(t *testing.T) *warehouse {
+	t.Helper()
+	python := findPython(t)
 	w := &warehouse{workers: newWorkers(t), python: python, file: filepath.Join(t.TempDir(), "warehouse.db")}
+	var err error
 	w.db, err = sql.Open("sqlite", "file:"+w.file+"?_pragma=busy_timeout(30000)")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.db.Close()) })

@@ -28,20 +28,13 @@ type tenth struct {
 
 func newTenth(t *testing.T) *tenth {
 	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3 for the examples")
-	}
+	python := findPython(t)
 	p := &tenth{workers: newWorkers(t), python: python, accounts: map[string]int64{}}
 	platform := exec.CommandContext(t.Context(), python, "../../examples/tenthplatform.py")
 	platform.Stderr = t.Output()
 	out, err := platform.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, platform.Start())
-	t.Cleanup(func() {
-		_ = platform.Process.Kill() // An error means that it has ended.
-		_ = platform.Wait()         // It was killed.
-	})
+	startExample(t, platform)
 	p.address, err = bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	p.address = strings.TrimSpace(p.address)
@@ -88,10 +81,16 @@ func (p *tenth) work(t *testing.T) {
 	worker.Env = append(os.Environ(), "ADSYNC_SERVER="+strings.TrimSuffix(p.api, "/api/v1"), "ADSYNC_JOBS_SERVER="+jobs,
 		"NAMESPACE=warehouse", "QUEUE=tenth", "PLATFORM="+p.address, "PYTHONDONTWRITEBYTECODE=1")
 	worker.Stdout, worker.Stderr = t.Output(), t.Output()
-	require.NoError(t, worker.Start())
+	startExample(t, worker)
+}
+
+// startExample starts a program, which ends with the test.
+func startExample(t *testing.T, program *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, program.Start())
 	t.Cleanup(func() {
-		_ = worker.Process.Kill() // An error means that it has ended.
-		_ = worker.Wait()         // It was killed.
+		_ = program.Process.Kill() // An error means that it has ended.
+		_ = program.Wait()         // It was killed.
 	})
 }
 

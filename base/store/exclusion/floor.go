@@ -76,24 +76,22 @@ func (s Holds) AskFloor(ctx context.Context, want Floor) (turn Turn, err error) 
 
 // ReleaseFloor ends the floor of a subtask, if any, unless another claim has asked for it since.
 func (s Holds) ReleaseFloor(ctx context.Context, k task.Key, claim string) error {
-	err := s.change(ctx, func(_ *gorm.DB, q *Queue) error {
-		q.Release(q.now, k, claim)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("release the floor of run %d: %w", k.RunID, err)
-	}
-	return nil
+	return s.endFloor(ctx, "release", k, claim, (*Queue).Release)
 }
 
 // EndFloorWait is ReleaseFloor for a subtask that no longer waits for its floor. One that is held stays.
 func (s Holds) EndFloorWait(ctx context.Context, k task.Key, claim string) error {
+	return s.endFloor(ctx, "end the wait for", k, claim, (*Queue).EndWait)
+}
+
+func (s Holds) endFloor(ctx context.Context, what string, k task.Key, claim string,
+	end func(q *Queue, now time.Time, k task.Key, claim string)) error {
 	err := s.change(ctx, func(_ *gorm.DB, q *Queue) error {
-		q.EndWait(q.now, k, claim)
+		end(q, q.now, k, claim)
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("end the wait for the floor of run %d: %w", k.RunID, err)
+		return fmt.Errorf("%s the floor of run %d: %w", what, k.RunID, err)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ type gathering[T any] struct {
 	mu      sync.Mutex
 	running int
 	waiting []*gathered[T] // in the order of their arrival
-	held    map[int64]bool // the accounts of compared pulls that run
+	held    map[int64]bool // the accounts of compared pulls that run, at most one of each
 }
 
 // gathered is a pull that waits. done is closed when value and err are set, or alone.
@@ -124,30 +124,28 @@ func runSafely[T any](run func([]*gathered[T]), values []*gathered[T]) {
 func (g *gathering[T]) next() (values []*gathered[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.held == nil {
+		g.held = map[int64]bool{}
+	}
 	taken := map[scopeKey]bool{}
 	rows, seen := 0, 0
 	var rest []*gathered[T]
 	for ; seen < len(g.waiting) && len(values) < togetherMax; seen++ {
 		v := g.waiting[seen]
 		apart := len(values) > 0 && (v.table != values[0].table || v.compared != values[0].compared)
-		if apart || taken[v.key()] || rows+v.rows > togetherRows || v.compared && g.held[v.of.AccountID] {
+		if apart || taken[v.of.key()] || rows+v.rows > togetherRows || v.compared && g.held[v.of.AccountID] {
 			rest = append(rest, v)
 			continue
 		}
-		taken[v.key()] = true
+		if v.compared {
+			g.held[v.of.AccountID] = true
+		}
+		taken[v.of.key()] = true
 		values, rows = append(values, v), rows+v.rows
 	}
 	if len(values) == 0 {
 		g.running--
 		return nil
-	}
-	for _, v := range values {
-		if v.compared {
-			if g.held == nil {
-				g.held = map[int64]bool{}
-			}
-			g.held[v.of.AccountID] = true
-		}
 	}
 	// Those that were passed over stay first. At the beginning of a minute there may be thousands behind them, which are
 	// not copied.
@@ -165,14 +163,6 @@ type scopeKey struct {
 }
 
 func (s Scope) key() scopeKey { return scopeKey{s.AccountID, s.Report, s.Level} }
-
-// key names what no other value of a run may have.
-func (v *gathered[T]) key() scopeKey {
-	if v.compared {
-		return scopeKey{accountID: v.of.AccountID}
-	}
-	return v.of.key()
-}
 
 func (c *Coverage) key() scopeKey { return scopeKey{c.AccountID, c.Report, c.Level} }
 
