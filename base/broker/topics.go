@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -17,12 +18,17 @@ type Topic struct {
 	Retention  time.Duration // 0 means Config.Retention
 }
 
-// topicPoll is how often a change of topics is checked: brokers learn of it a moment after it was accepted.
-const topicPoll = 100 * time.Millisecond
+const (
+	// topicPoll is how often a change of topics is checked: brokers learn of it a moment after it was accepted.
+	topicPoll = 100 * time.Millisecond
+	// topicsTimeout bounds EnsureTopics. A busy cluster takes longer than one request to create topics.
+	topicsTimeout = 6 * requestTimeout
+)
 
 // EnsureTopics creates the topics that do not exist and adds partitions to those that have fewer, and returns when
-// the cluster knows them. Several processes may call it at once, and it may be repeated. It never removes partitions
-// and does not change the retention and the replication of existing topics.
+// the cluster knows them. What the cluster has not done in time, or cannot do at the moment, is requested again for up
+// to 30 seconds. Several processes may call it at once, and it may be repeated. It never removes partitions and does
+// not change the retention and the replication of existing topics.
 func (c *Client) EnsureTopics(ctx context.Context, topics []Topic) error {
 	if len(topics) == 0 {
 		return nil
@@ -39,6 +45,29 @@ func (c *Client) EnsureTopics(ctx context.Context, topics []Topic) error {
 		}
 		want[topic.Name] = max(want[topic.Name], topic.Partitions)
 	}
+	ctx, cancel := context.WithTimeout(ctx, topicsTimeout)
+	defer cancel()
+	var last error
+	for {
+		err := c.ensureTopics(ctx, topics, names, want)
+		switch {
+		case isTemporary(err):
+			last = err
+		case err != nil && ctx.Err() != nil && last != nil:
+			return last // It has the reason.
+		default:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-time.After(topicPoll):
+		}
+	}
+}
+
+// ensureTopics is one attempt of EnsureTopics. After an attempt that timed out, topics may be there.
+func (c *Client) ensureTopics(ctx context.Context, topics []Topic, names []string, want map[string]int) error {
 	c.transport.forget()
 	have, err := c.layout(ctx, names)
 	if err != nil {
@@ -48,6 +77,22 @@ func (c *Client) EnsureTopics(ctx context.Context, topics []Topic) error {
 		return err
 	}
 	return c.awaitPartitions(ctx, names, want)
+}
+
+// isTemporary reports whether Kafka's protocol defines an error as one to repeat the request for.
+func isTemporary(err error) bool {
+	e, ok := errors.AsType[kafka.Error](err)
+	return ok && e.Temporary()
+}
+
+// refusal returns an error of those of topics, if there is one: one that stays rather than a temporary one.
+func refusal(errs map[string]error) (topic string, err error) {
+	for name, e := range errs {
+		if e != nil && (err == nil || isTemporary(err)) {
+			topic, err = name, e
+		}
+	}
+	return topic, err
 }
 
 func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[string]topicLayout,
@@ -77,10 +122,9 @@ func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[stri
 		if err != nil {
 			return fmt.Errorf("create topics: %w", err)
 		}
-		for name, err := range res.Errors {
-			if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-				return c.explainCreate(name, err)
-			}
+		maps.DeleteFunc(res.Errors, func(_ string, err error) bool { return errors.Is(err, kafka.TopicAlreadyExists) })
+		if name, err := refusal(res.Errors); err != nil {
+			return c.explainCreate(name, err)
 		}
 	}
 	if len(short) > 0 {
@@ -88,11 +132,10 @@ func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[stri
 		if err != nil {
 			return fmt.Errorf("add partitions: %w", err)
 		}
-		for name, err := range res.Errors {
-			// InvalidPartitionNumber: another process was faster. awaitPartitions checks that.
-			if err != nil && !errors.Is(err, kafka.InvalidPartitionNumber) {
-				return fmt.Errorf("add partitions to topic %s: %w", name, c.explain(err, "Alter", name, ""))
-			}
+		// Another process was faster. awaitPartitions checks that.
+		maps.DeleteFunc(res.Errors, func(_ string, err error) bool { return errors.Is(err, kafka.InvalidPartitionNumber) })
+		if name, err := refusal(res.Errors); err != nil {
+			return fmt.Errorf("add partitions to topic %s: %w", name, c.explain(err, "Alter", name, ""))
 		}
 	}
 	return nil
