@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,14 +124,14 @@ func (w *window) record(now time.Duration) {
 	}
 }
 
-// used counts the calls in the period before now.
-func (w *window) used(now time.Duration) (n int) {
-	for i, t := range w.ring {
-		if (w.full || i < w.next) && t+w.period > now {
-			n++
-		}
+// used counts the calls in the period before now. It searches in the order of the calls, because each answer of some
+// platforms has the number.
+func (w *window) used(now time.Duration) int {
+	n, oldest := w.next, 0
+	if w.full {
+		n, oldest = len(w.ring), w.next
 	}
-	return n
+	return n - sort.Search(n, func(i int) bool { return w.ring[(oldest+i)%len(w.ring)]+w.period > now })
 }
 
 // moments lists the times in the ring, oldest first.
