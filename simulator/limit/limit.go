@@ -380,6 +380,7 @@ func (l *Limits) Shortest(media string) Rule {
 type matched struct {
 	at   []time.Duration
 	rows []int
+	sum  int           // of rows
 	shut time.Duration // until when the kind is shut
 }
 
@@ -412,16 +413,12 @@ func (l *Limits) Match(media, kind, app string, rows int) {
 		m = &matched{}
 		l.matched[k] = m
 	}
-	old, sum := 0, rows
-	for i, at := range m.at {
-		if at+period <= now {
-			old = i + 1
-			continue
-		}
-		sum += m.rows[i]
+	old := 0
+	for ; old < len(m.at) && m.at[old]+period <= now; old++ {
+		m.sum -= m.rows[old]
 	}
-	m.at, m.rows = append(m.at[old:], now), append(m.rows[old:], rows)
-	if sum > rules[0].Limit {
-		m.shut = max(m.shut, m.at[0]+period+time.Duration(sum/rules[0].Limit)*period)
+	m.at, m.rows, m.sum = append(m.at[old:], now), append(m.rows[old:], rows), m.sum+rows
+	if m.sum > rules[0].Limit {
+		m.shut = max(m.shut, m.at[0]+period+time.Duration(m.sum/rules[0].Limit)*period)
 	}
 }

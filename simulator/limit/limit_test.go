@@ -31,3 +31,39 @@ func TestWindow_CountsTheCallsOfItsPeriod(t *testing.T) {
 		}
 	})
 }
+
+func TestMatch_ShutsAKindWhoseCallsMatchTooManyRows(t *testing.T) {
+	t.Parallel()
+	const most, period = 10, 5 * time.Second
+	rapid.Check(t, func(t *rapid.T) {
+		l := New()
+		var now, shut time.Duration
+		l.Now = func() time.Duration { return now }
+		l.Change([]Rule{{Media: "m", Endpoint: "kind", Scope: ScopeRows, Seconds: int(period.Seconds()), Limit: most}}, nil)
+		type call struct {
+			at   time.Duration
+			rows int
+		}
+		var calls []call
+		for range rapid.IntRange(0, 40).Draw(t, "calls") {
+			now += time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second
+			rows := rapid.IntRange(0, 6).Draw(t, "rows")
+			calls = append(calls, call{now, rows})
+			sum, first := 0, now
+			for _, c := range calls {
+				if c.at+period > now {
+					sum, first = sum+c.rows, min(first, c.at)
+				}
+			}
+			if sum > most {
+				shut = max(shut, first+period+time.Duration(sum/most)*period)
+			}
+			l.Match("m", "kind", "app", rows)
+			refusal, open := l.Open("m", "kind", "app")
+			require.Equal(t, now >= shut, open)
+			if !open {
+				require.Equal(t, shut-now, refusal.RetryIn)
+			}
+		}
+	})
+}
