@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"adsync/base/day"
 	"adsync/base/store/results"
@@ -31,37 +32,70 @@ type reportParams struct {
 }
 
 func (p *puller) reportHandler(name string, levels []media.Report) media.Handler {
-	parse := func(raw json.RawMessage) (reportParams, media.Report, error) {
-		return parseReportParams(raw, levels)
-	}
+	parse := remember(func(raw json.RawMessage) (reportPlan, error) { return parseReportParams(raw, levels) })
 	return media.Handler{
 		Name:   p.platform.Name() + "." + name,
 		Target: media.Accounts,
 		Check: func(raw json.RawMessage) error {
-			_, _, err := parse(raw)
+			_, err := parse(raw)
 			return err
 		},
 		Parts: func(plan media.Plan) ([]string, error) {
-			params, report, err := parse(plan.Params)
+			params, err := parse(plan.Params)
 			if err != nil {
 				return nil, err
 			}
-			return reportParts(plan, params, report)
+			return reportParts(plan, params.reportParams, params.report)
 		},
 		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
-			_, report, err := parse(work.Params)
+			params, err := parse(work.Params)
 			if err != nil {
 				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
 			}
-			return p.runReport(ctx, work, report)
+			return p.runReport(ctx, work, params.report)
 		},
 	}
 }
 
-func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams, media.Report, error) {
+// reportPlan is what the params of a report task mean.
+type reportPlan struct {
+	reportParams
+	report media.Report // that of the level
+}
+
+// rememberedMax bounds how many params a handler remembers.
+const rememberedMax = 1000
+
+// remember returns a parse that remembers what it returned: all subtasks of a task have the same params. Errors are
+// not remembered.
+func remember[T any](parse func(json.RawMessage) (T, error)) func(json.RawMessage) (T, error) {
+	var mu sync.Mutex
+	known := map[string]T{}
+	return func(raw json.RawMessage) (T, error) {
+		mu.Lock()
+		value, ok := known[string(raw)]
+		mu.Unlock()
+		if ok {
+			return value, nil
+		}
+		value, err := parse(raw)
+		if err != nil {
+			return value, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(known) >= rememberedMax {
+			clear(known)
+		}
+		known[string(raw)] = value
+		return value, nil
+	}
+}
+
+func parseReportParams(raw json.RawMessage, levels []media.Report) (reportPlan, error) {
 	var params reportParams
 	if err := media.CheckParams(raw, &params); err != nil {
-		return params, media.Report{}, err
+		return reportPlan{}, err
 	}
 	var known []string
 	for _, r := range levels {
@@ -70,16 +104,16 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 			continue
 		}
 		if params.Days < 0 || params.Days > r.LookBack+1 {
-			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps",
-				params.Days,
-				r.LookBack+1)
+			return reportPlan{}, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps",
+				params.Days, r.LookBack+1)
 		}
 		if days := max(params.Days, 1); params.Skip < 0 || params.Skip >= days {
-			return params, r, fmt.Errorf("params.skip: %d is refused: want 0 to %d, fewer than params.days", params.Skip, days-1)
+			return reportPlan{}, fmt.Errorf("params.skip: %d is refused: want 0 to %d, fewer than params.days", params.Skip,
+				days-1)
 		}
-		return params, r, params.checkHours(r)
+		return reportPlan{params, r}, params.checkHours(r)
 	}
-	return params, media.Report{}, fmt.Errorf("params.level: %q is refused: want one of %s", params.Level,
+	return reportPlan{}, fmt.Errorf("params.level: %q is refused: want one of %s", params.Level,
 		strings.Join(known, ", "))
 }
 

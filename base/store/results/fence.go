@@ -93,7 +93,7 @@ func (s Results) readKnownOf(ctx context.Context, scope Scope) (k knownScope, er
 	return k, err
 }
 
-// readKnown reads scopes in one statement. If none of them was ever pulled, they are left to their callers.
+// readKnown reads scopes in one statement, and the time in another one if none of them was ever pulled.
 func (s Results) readKnown(ctx context.Context, values []*gathered[knownScope]) {
 	if len(values) == 1 {
 		v := values[0]
@@ -110,13 +110,18 @@ func (s Results) readKnown(ctx context.Context, values []*gathered[knownScope]) 
 	var found []knownScope
 	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, "+s.Data.Dialect().Now()+knownColumns+condition+
 		" GROUP BY account_id, report, level", args...).Scan(&found).Error
+	var now sqldb.Time
+	switch {
+	case err != nil:
+	case len(found) > 0:
+		now = found[0].ReadAt
+	default:
+		now.Time, err = s.Data.Now(ctx)
+	}
 	read := clock.Mark()
 	for _, v := range values {
-		if err != nil || len(found) == 0 { // Whose fault it is, or what the time is, is not known.
-			v.alone = true
-			continue
-		}
-		v.value = knownScope{ReadAt: found[0].ReadAt, read: read}
+		v.alone = err != nil // Whose fault it is, is not known.
+		v.value = knownScope{ReadAt: now, read: read}
 	}
 	for _, f := range found {
 		f.read = read

@@ -401,6 +401,12 @@ func TestBeginPull_Together(t *testing.T) {
 		one, _ := results.BeginTogether(t.Context(), s.Results, scopes[i])
 		require.Equal(t, want, one[0])
 	}
+	unknown := []results.Scope{scope(5, today), scope(6, today), scope(7, today)}
+	require.Equal(t, 2, sqldbtest.Statements(s.Data, func() {
+		known, alone = results.BeginTogether(t.Context(), s.Results, unknown...)
+	}), "the time is read apart if none has a row")
+	require.Equal(t, make([]bool, len(unknown)), alone)
+	require.Equal(t, slices.Repeat([]string{"0 0 0 0 false false"}, len(unknown)), known)
 }
 
 // A pull that waits for a lock does not hold up those of other scopes.
