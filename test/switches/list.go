@@ -178,8 +178,8 @@ var all = []defence{
 		name: "binding-marks", without: "the days of an account that goes to another game are not marked for the summaries",
 		edits: []patch.Edit{{
 			File:    "base/store/summaries/binding.go",
-			Find:    "account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ?\"+",
-			Replace: "account_id = -? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ?\"+",
+			Find:    "account_id IN ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ?\"+",
+			Replace: "account_id IN ? AND report IN ('') AND level = 'account' AND day >= ?\"+",
 		}},
 	},
 	{

@@ -57,6 +57,32 @@ type BindingChange struct {
 	Touched   []Binding // the days whose game or os changes; Game and OS are not read
 }
 
+// span is days whose bindings change, both included, and the accounts on which they do.
+type span struct {
+	from, to   day.Day
+	accountIDs []int64
+}
+
+// spansOf returns the touched days of all changes. Accounts with the same days share the statements about them: those
+// that are bound for the first time have all their days.
+func spansOf(changes []BindingChange) []span {
+	var spans []span
+	at := map[[2]day.Day]int{}
+	for _, c := range changes {
+		for _, t := range c.Touched {
+			days := [2]day.Day{t.From, t.To}
+			i, known := at[days]
+			if !known {
+				i = len(spans)
+				at[days] = i
+				spans = append(spans, span{from: t.From, to: t.To})
+			}
+			spans[i].accountIDs = append(spans[i].accountIDs, c.AccountID)
+		}
+	}
+	return spans
+}
+
 // ApplyBindings replaces the applied bindings of accounts and marks the touched days for a new summary, in one
 // transaction. It returns lease.ErrStaleLease when the lease does not hold.
 func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes []BindingChange) error {
@@ -77,23 +103,20 @@ func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes 
 			}
 		}
 		slices.Sort(ids)
+		spans := spansOf(changes)
 		// Coverage first: pulls lock it for their whole transaction, and wait for none of our locks.
-		for _, c := range changes {
-			for _, t := range c.Touched {
-				// The mark must change: a rebuild under way clears only the mark that it has read.
-				err := tx.Exec("UPDATE coverage SET dirty = CASE WHEN dirty >= ? THEN dirty + 1 ELSE ? END"+
-					" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ?"+
-					" AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
-				if err != nil {
-					return fmt.Errorf("mark days of account %d: %w", c.AccountID, err)
-				}
+		for _, x := range spans {
+			// The mark must change: a rebuild under way clears only the mark that it has read.
+			err := tx.Exec("UPDATE coverage SET dirty = CASE WHEN dirty >= ? THEN dirty + 1 ELSE ? END"+
+				" WHERE account_id IN ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ?"+
+				" AND day <= ?", mark, mark, x.accountIDs, x.from, x.to).Error
+			if err != nil {
+				return fmt.Errorf("mark days from %s to %s: %w", x.from, x.to, err)
 			}
 		}
-		for _, c := range changes {
-			for _, t := range c.Touched {
-				if err := markRebound(s.Data, tx, c.AccountID, t.From, t.To, mark); err != nil {
-					return err
-				}
+		for _, x := range spans {
+			if err := markRebound(s.Data, tx, x, mark); err != nil {
+				return err
 			}
 		}
 		if err := tx.Exec("DELETE FROM binding_applied WHERE account_id IN ?", ids).Error; err != nil {
@@ -104,15 +127,13 @@ func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes 
 		if err != nil {
 			return err
 		}
-		for _, c := range changes {
-			// Days that a report adds meanwhile cannot be marked here: the account's own mark reaches them later.
-			if err := widemark.Span(tx, c.AccountID, day.Epoch, day.Epoch, mark); err != nil {
+		// Days that a report adds meanwhile cannot be marked here: the account's own mark reaches them later.
+		if err := widemark.Span(tx, ids, day.Epoch, day.Epoch, mark); err != nil {
+			return err
+		}
+		for _, x := range spans {
+			if err := widemark.Span(tx, x.accountIDs, x.from, x.to, mark); err != nil {
 				return err
-			}
-			for _, t := range c.Touched {
-				if err := widemark.Span(tx, c.AccountID, t.From, t.To, mark); err != nil {
-					return err
-				}
 			}
 		}
 		return nil

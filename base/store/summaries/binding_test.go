@@ -66,6 +66,51 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 	require.Empty(t, got)
 }
 
+// Accounts whose bindings change on the same days share the statements, and each has its own days marked.
+func TestApplyBindings_OfManyAccounts(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	l := storetest.Lead(t, s, "a")
+	const forever = day.Day("9999-12-31")
+	days := []day.Day{"2026-11-01", "2026-11-02", "2026-11-03"}
+	for account := 1; account <= 6; account++ {
+		for _, d := range days {
+			require.NoError(t, s.Data.Writer(t.Context()).Exec(
+				"INSERT INTO coverage (account_id, report, level, day, media) VALUES (?, 'report_daily', 'account', ?, 'tulip')",
+				account, d).Error)
+		}
+	}
+	change := func(account int64, from day.Day) summaries.BindingChange {
+		b := summaries.Binding{AccountID: account, From: from, To: forever, Game: "g", OS: "ios"}
+		return summaries.BindingChange{AccountID: account, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}}
+	}
+	apply := func(changes ...summaries.BindingChange) (statements int) {
+		return sqldbtest.Statements(s.Data, func() { require.NoError(t, s.ApplyBindings(t.Context(), l, changes)) })
+	}
+	one := apply(change(1, days[1]))
+	require.Equal(t, one, apply(change(2, days[1]), change(3, days[1]), change(4, days[1])))
+	require.Greater(t, apply(change(5, days[1]), change(6, days[2])), one)
+	for account := int64(1); account <= 6; account++ {
+		rows, err := s.ReadCoverage(t.Context(), account, days[0], days[2])
+		require.NoError(t, err)
+		var marked []day.Day
+		for _, r := range rows {
+			if r.Dirty != nil {
+				marked = append(marked, r.Day)
+			}
+		}
+		want := days[1:]
+		if account == 6 {
+			want = days[2:]
+		}
+		require.Equal(t, want, marked, "account %d", account)
+	}
+	var rebound []day.Day
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT day FROM summary_rebound WHERE report = 'report_daily'"+
+		" AND media = 'tulip' ORDER BY day").Scan(&rebound).Error)
+	require.Equal(t, days[1:], rebound)
+}
+
 func TestApplyBindings_NewDaysOfCoverageWait(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
@@ -80,7 +125,8 @@ func TestApplyBindings_NewDaysOfCoverageWait(t *testing.T) {
 	}
 	var marking atomic.Bool
 	sqldbtest.BeforeRows(s.Data, func(query string) {
-		if !strings.HasPrefix(query, "SELECT report, media, day FROM coverage") || !marking.CompareAndSwap(false, true) {
+		reads := strings.HasPrefix(query, "SELECT DISTINCT report, media, day FROM coverage")
+		if !reads || !marking.CompareAndSwap(false, true) {
 			return
 		}
 		// The account's present days are marked, and the new binding is not committed yet.

@@ -14,6 +14,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/failpoint"
 	"adsync/base/metric"
+	"adsync/base/plural"
 	"adsync/base/sqldb"
 	"adsync/base/store/results"
 )
@@ -225,19 +226,19 @@ func (s Summing) rebound(ctx context.Context, d DirtyDay) (int64, error) {
 	return mark, nil
 }
 
-// markRebound marks those of an account's days from from to to that have coverage: games have lost or gained the
-// account on them. It comes after the marks of coverage, as in a rebuild.
-func markRebound(d *sqldb.DB, tx *gorm.DB, accountID int64, from, to day.Day, mark int64) error {
+// markRebound marks the days of a span that have coverage: games have lost or gained accounts on them. It comes after
+// the marks of coverage, as in a rebuild.
+func markRebound(d *sqldb.DB, tx *gorm.DB, s span, mark int64) error {
 	var days []struct {
 		Report, Media string
 		Day           day.Day
 	}
 	err := tx.Raw(
-		"SELECT report, media, day FROM coverage WHERE account_id = ? AND report IN ('report_daily', 'report_hourly')"+
-			" AND level = 'account' AND day >= ? AND day <= ?"+
-			" ORDER BY report, media, day", accountID, from, to).Scan(&days).Error
+		"SELECT DISTINCT report, media, day FROM coverage WHERE account_id IN ?"+
+			" AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?"+
+			" ORDER BY report, media, day", s.accountIDs, s.from, s.to).Scan(&days).Error
 	if err != nil {
-		return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
+		return fmt.Errorf("read which days have other games: %w", err)
 	}
 	update := " ON DUPLICATE KEY UPDATE mark = GREATEST(mark + 1, VALUES(mark))"
 	if d.Dialect() == sqldb.SQLiteDialect {
@@ -250,7 +251,7 @@ func markRebound(d *sqldb.DB, tx *gorm.DB, accountID int64, from, to day.Day, ma
 		}
 		if err := tx.Exec("INSERT INTO summary_rebound (report, media, day, mark) VALUES "+sqldb.Tuples(len(batch), 4)+update,
 			args...).Error; err != nil {
-			return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
+			return fmt.Errorf("mark the summaries of %s: %w", plural.Count(len(batch), "day", "days"), err)
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (s WideRows) MarkWideDays(ctx context.Context, configuration WideDay, since
 		if err != nil {
 			return err
 		}
-		return widemark.Span(tx, configuration.AccountID, since, LastDay, now.UnixMicro())
+		return widemark.Span(tx, []int64{configuration.AccountID}, since, LastDay, now.UnixMicro())
 	})
 	if err != nil {
 		return fmt.Errorf("mark the days of account %d for its configuration: %w", configuration.AccountID, err)

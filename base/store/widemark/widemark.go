@@ -59,15 +59,15 @@ func Days(d *sqldb.DB, tx *gorm.DB, media string, days []Day, at int64) error {
 	return nil
 }
 
-// Span marks those of an account's days from from to to that have a row of wide_day.
-func Span(tx *gorm.DB, accountID int64, from, to day.Day, at int64) error {
+// Span marks those of the accounts' days from from to to that have a row of wide_day.
+func Span(tx *gorm.DB, accountIDs []int64, from, to day.Day, at int64) error {
 	// dirty first, as in Days.
 	err := tx.Exec(
 		"UPDATE wide_day SET dirty = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END,"+
 			" mark = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END"+
-			" WHERE account_id = ? AND day >= ? AND day <= ?", at, at, at, at, accountID, from, to).Error
+			" WHERE account_id IN ? AND day >= ? AND day <= ?", at, at, at, at, accountIDs, from, to).Error
 	if err != nil {
-		return fmt.Errorf("mark days of account %d for wide_daily: %w", accountID, err)
+		return fmt.Errorf("mark days of %s for wide_daily: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
 	return nil
 }
