@@ -80,7 +80,7 @@ type deployment struct {
 	accounts  []int64
 	tasks     map[string]int64  // ids by handlers
 	world     *world            // nil where no measure needs it
-	peers     map[string]string // their programs, by their modules
+	peers     map[string]string // their programs, by their modules; dlt's Python
 	postgres  *local.Postgres   // of a peer
 	database  *local.Server     // postgres, nil before its first start
 
@@ -107,7 +107,8 @@ func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, erro
 	if d.servers, err = local.LaunchAll(ctx, o.dir, d.ports, stderr, d.kafka, d.mariadb, d.redis); err != nil {
 		return d, err
 	}
-	if slices.ContainsFunc(fullLatencies, func(ms int) bool { return slices.Contains(o.only, fullID(ms)) }) {
+	pulling := append(fullMeasures(), pullMeasures()...)
+	if slices.ContainsFunc(pulling, func(m measure) bool { return slices.Contains(o.only, m.id) }) {
 		if err := d.startWorld(ctx); err != nil {
 			return d, err
 		}
@@ -281,6 +282,13 @@ func (d *deployment) buildPeers(ctx context.Context, say func(format string, arg
 			continue
 		}
 		for _, who := range m.peers {
+			if who == dlt && d.peers[dlt] == "" {
+				python, err := installDlt(ctx)
+				if err != nil {
+					say("%s is left out, it cannot be installed: %v", dlt, err)
+				}
+				d.peers[dlt] = python
+			}
 			module := peerModules[who]
 			if module == "" || d.peers[module] != "" {
 				continue
@@ -294,6 +302,15 @@ func (d *deployment) buildPeers(ctx context.Context, say func(format string, arg
 			d.peers[module] = program
 		}
 	}
+}
+
+// has reports whether somebody can be measured: the program of a peer was built or installed.
+func (d *deployment) has(who string) bool {
+	if who == dlt {
+		return d.peers[dlt] != ""
+	}
+	module := peerModules[who]
+	return module == "" || d.peers[module] != ""
 }
 
 // startPostgres starts PostgreSQL, until stopPostgres: its background work after a peer's turn must not slow down the

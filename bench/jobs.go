@@ -181,7 +181,7 @@ func (q *queueBench) sendTo(ctx context.Context, method, url string, body []byte
 // timed runs work on each of n connections, until the first error, and returns what a job cost.
 func (q *queueBench) timed(ctx context.Context, id string, connections, count int,
 	work func(ctx context.Context, connection int) error) (map[string]float64, error) {
-	before, err := q.d.spent()
+	before, err := q.d.spent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (q *queueBench) timed(ctx context.Context, id string, connections, count in
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	after, err := q.d.spent()
+	after, err := q.d.spent(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 				continue
 			}
 			for _, who := range slices.Repeat(append([]string{ours}, m.peers...), max(1, m.turns)) {
-				if module := peerModules[who]; module != "" && d.peers[module] == "" {
+				if !d.has(who) {
 					continue
 				}
 				values, err := m.take(ctx, d, who)

@@ -53,7 +53,8 @@ const (
 	machinery    = "machinery"
 )
 
-var measures = slices.Concat(engineMeasures, fullMeasures(), flatMeasures, scaleMeasures(), jobsMeasures())
+var measures = slices.Concat(engineMeasures, fullMeasures(), pullMeasures(), flatMeasures, scaleMeasures(),
+	jobsMeasures())
 
 var engineMeasures = []measure{
 	{
@@ -160,10 +161,15 @@ func (d *deployment) peer(ctx context.Context, id, who string) (values map[strin
 
 // order orders a run of a task now, for some accounts or all, and returns the run's id.
 func (d *deployment) order(ctx context.Context, handler string, accounts []int64) (int64, error) {
+	return d.place(ctx, handler, task.Order{Accounts: accounts})
+}
+
+// place is order with more than accounts; without these, it is for all.
+func (d *deployment) place(ctx context.Context, handler string, order task.Order) (int64, error) {
 	now := d.time.Now()
 	id := task.NewRunID(now)
-	order := task.Order{Accounts: accounts, By: "bench"}
-	if len(accounts) == 0 {
+	order.By = "bench"
+	if len(order.Accounts) == 0 {
 		order.Scope = task.ScopeAll
 	}
 	err := d.store.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: d.tasks[handler], Request: order, OrderedAt: now})
@@ -241,27 +247,34 @@ func (d *deployment) throughput(ctx context.Context, id, handler string) (map[st
 
 // workedOff measures throughput with the consumers that run.
 func (d *deployment) workedOff(ctx context.Context, id, handler string) (map[string]float64, error) {
-	before, err := d.spent()
+	values := map[string]float64{}
+	return values, d.timed(ctx, values, id, handler, task.Order{}, d.o.accounts*d.o.parts)
+}
+
+// timed adds how many subtasks of a run end in a second, from its order to its end, and what each of them costs. It
+// checks that all have succeeded.
+func (d *deployment) timed(ctx context.Context, values map[string]float64, id, handler string, order task.Order,
+	subtasks int) error {
+	before, err := d.spent(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	began := clock.Mark()
-	run, err := d.order(ctx, handler, nil)
+	run, err := d.place(ctx, handler, order)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.await(ctx, run, over); err != nil {
-		return nil, err
+		return err
 	}
 	took := clock.Since(began)
-	after, err := d.spent()
+	after, err := d.spent(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	want := d.o.accounts * d.o.parts
-	values := map[string]float64{id: float64(want) / took.Seconds()}
-	addCosts(values, id, before, after, want)
-	return values, d.exact(ctx, run, want)
+	values[id] = float64(subtasks) / took.Seconds()
+	addCosts(values, id, before, after, subtasks)
+	return d.exact(ctx, run, subtasks)
 }
 
 // warm starts a consumer and gives it some work, so that it owns its partitions.

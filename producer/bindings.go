@@ -11,8 +11,8 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// bindingsAtOnce is the most accounts whose bindings change in one transaction. It takes some statements for each of
-// them, and holds the row of the lease, which cannot be renewed before its end.
+// bindingsAtOnce is the most accounts whose bindings change in one transaction. It takes some statements for each span
+// of days, and holds the row of the lease, which cannot be renewed before its end.
 const bindingsAtOnce = 50
 
 // bindings is the loop that applies the operators' bindings of accounts to games.

@@ -34,6 +34,7 @@ type state struct {
 	USD         int              `json:"usd,omitempty"`
 	Currencies  bool             `json:"currencies,omitempty"` // worlds of earlier programs have CNY and USD only
 	Active      int              `json:"active,omitempty"`
+	Ads         int              `json:"ads,omitempty"`
 	AppAccounts int              `json:"app_accounts,omitempty"`
 	Clock       world.ClockState `json:"clock"`
 	Tokens      []world.Tokens   `json:"tokens"`
@@ -127,7 +128,7 @@ func (s *Simulator) restore(kept state) error {
 			kept.Seed, kept.Accounts, s.sim.World.Seed, s.sim.World.Accounts)
 	}
 	s.sim.World.Usd, s.sim.World.Currencies = kept.USD, kept.Currencies
-	s.sim.World.Active, s.sim.World.AppAccounts = kept.Active, kept.AppAccounts
+	s.sim.World.Active, s.sim.World.Ads, s.sim.World.AppAccounts = kept.Active, kept.Ads, kept.AppAccounts
 	s.sim.Clock = world.RestoreClock(kept.Clock)
 	s.sim.Vault.Restore(kept.Tokens)
 	for media, on := range kept.Survives {
@@ -168,7 +169,7 @@ func (s *Simulator) save() error {
 	now := state{
 		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Platforms: namesOf(s.platforms),
 		Giant: s.sim.World.Giant, USD: s.sim.World.Usd, Currencies: s.sim.World.Currencies,
-		Active: s.sim.World.Active, AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(),
+		Active: s.sim.World.Active, Ads: s.sim.World.Ads, AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(),
 		Tokens:   s.sim.Vault.All(),
 		Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(), Assumed: s.sim.Assumed.All(),
 		Corrections: s.sim.World.Corrections.All(), Lives: s.sim.World.Lives.All(), Edits: s.sim.World.Edits.All(),

@@ -31,6 +31,9 @@ type Config struct {
 	// Giant is about how many creatives the first account of each platform runs at a time, up to 96,000; 0 makes it an
 	// ordinary account.
 	Giant int
+	// Ads is about how many ads each account runs at a time, up to 187; 0 makes empty, small and large accounts. A kept
+	// world has its own number.
+	Ads int
 	// USD makes one account in so many of each platform use USD and America/Los_Angeles; 0 is none. From 4 on, as many
 	// accounts are in JPY, and in KWD, where a platform has such accounts. A kept world has its own share.
 	USD int
@@ -85,9 +88,9 @@ func New(cfg Config) (*Simulator, error) {
 	s.traps, s.faults = fault.NewTraps(cfg.Seed, s.sim.Switches), fault.NewFaults(s.closing)
 	s.sim.Traps, s.sim.Faults = s.traps, s.faults
 	s.sim.World = &world.World{
-		Seed: cfg.Seed, Accounts: cfg.Accounts, Giant: cfg.Giant, Usd: cfg.USD, Currencies: true, Active: cfg.Active,
-		AppAccounts: cfg.AppAccounts,
-		Lives:       world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(), Traps: s.sim.Switches,
+		Seed: cfg.Seed, Accounts: cfg.Accounts, Giant: cfg.Giant, Ads: cfg.Ads, Usd: cfg.USD, Currencies: true,
+		Active: cfg.Active, AppAccounts: cfg.AppAccounts,
+		Lives: world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(), Traps: s.sim.Switches,
 	}
 	for _, p := range s.platforms {
 		s.sim.World.Specs = append(s.sim.World.Specs, p.Spec())
@@ -128,6 +131,9 @@ func checkConfig(cfg *Config) error {
 	}
 	if cfg.Giant < 0 || cfg.Giant > world.GiantMax {
 		return fmt.Errorf("a giant has up to %d creatives, not %d", world.GiantMax, cfg.Giant)
+	}
+	if cfg.Ads < 0 || cfg.Ads > world.AdsMax {
+		return fmt.Errorf("an account runs up to %d ads, not %d", world.AdsMax, cfg.Ads)
 	}
 	if cfg.USD < 0 {
 		return fmt.Errorf("one account in so many is in USD, or none for 0: it cannot be %d", cfg.USD)

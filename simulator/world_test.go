@@ -86,6 +86,26 @@ func TestWorld_KeepsItsShareOfActiveAccounts(t *testing.T) {
 	require.ErrorContains(t, err, "66")
 }
 
+func TestWorld_AccountsRunTheConfiguredNumberOfAds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := Config{Accounts: ofEach(40), Ads: 50, Active: 1, DataDir: dir}
+	require.NoError(t, newSim(t, cfg).Close())
+	cfg.Ads = 0
+	s := newSim(t, cfg)
+	require.Equal(t, 50, s.sim.World.Ads, "a kept world has its own number")
+	for _, p := range s.sim.World.Specs {
+		run := 0
+		for i := range s.sim.World.Count(p) {
+			a := s.sim.World.Account(p, i)
+			a.Ads(s.sim.Clock.Now().Unix(), false, func(world.Ad) { run++ })
+		}
+		require.InDelta(t, 50, run/s.sim.World.Count(p), 5, p.Name)
+	}
+	_, err := New(Config{Accounts: 2, Ads: world.AdsMax + 1})
+	require.ErrorContains(t, err, "an account runs up to 187 ads, not 188")
+}
+
 func TestWorld_IDsHaveTheirPlatformsFormAndAreFound(t *testing.T) {
 	t.Parallel()
 	w := &world.World{Seed: 3, Accounts: world.AccountsMax, Specs: specs()}

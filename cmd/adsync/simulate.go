@@ -77,6 +77,9 @@ Everybody who reaches the address can control the world: keep it on this machine
 	worldFlags(flags, &world, &names)
 	flags.IntVar(&world.Giant, "giant", 0,
 		"creatives that the first account of each platform runs; 0 for an ordinary account")
+	flags.IntVar(&world.Ads, "ads", 0,
+		"ads that each account runs, about, up to 187; 0 for empty, small and large accounts; a kept world has its own "+
+			"number")
 	flags.IntVar(&world.Active, "active", 0,
 		"how many of 100 accounts have running ads, up to 65; 0 for 65; a kept world has its own share")
 	flags.IntVar(&world.AppAccounts, "app-accounts", simulator.AppAccountsDefault,

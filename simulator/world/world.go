@@ -11,6 +11,8 @@ import (
 const (
 	giantSlots = 250
 	GiantMax   = giantSlots * creativesMax * 3 / 4
+	// AdsMax is the most ads that each account of a world may run at a time.
+	AdsMax = giantSlots * 3 / 4
 )
 
 // AccountsMax keeps all ids within the platforms' number of digits.
@@ -30,6 +32,7 @@ type World struct {
 	Currencies  bool
 	Active      int // so many of 100 accounts run ads; 0 is the share given by classes
 	AppAccounts int // so many accounts of a platform share an app; 0 is AppAccountsDefault
+	Ads         int // how many ads each account has at a time, about; 0 is a mix of empty, small and large accounts
 	Giant       int // how many creatives the first account of each platform runs; 0 is as many as a large account
 	Specs       []*Spec
 	Lives       *Lives
@@ -144,15 +147,21 @@ func (w *World) Account(p *Spec, index int) Account {
 	case ClassLarge:
 		a.Slots = int(k.Sub(2).between(50, 160))
 	}
+	if w.Ads > 0 {
+		a.Slots = slotsOf(w.Ads)
+	}
 	if w.Edits != nil {
 		a.edits = w.Edits.of(a.MapKey())
 	}
 	if index == 0 && w.Giant > 0 {
 		a.Slots = giantSlots
-		a.creativesEach = min((w.Giant*4/3+giantSlots-1)/giantSlots, creativesMax) // one of four slots is between two ads
+		a.creativesEach = min((slotsOf(w.Giant)+giantSlots-1)/giantSlots, creativesMax)
 	}
 	return a
 }
+
+// slotsOf returns how many slots run about n ads: one of four is between two ads.
+func slotsOf(n int) int { return n * 4 / 3 }
 
 // calendar returns the calendar of an account by its index. A world of few accounts in CNY has no other currency than
 // CNY and USD.
@@ -177,6 +186,9 @@ func (w *World) calendar(p *Spec, index int) *Calendar {
 // of a platform is always large, or medium in a world with few accounts, so that the smallest world has figures and
 // is pulled quickly.
 func (w *World) class(p *Spec, index int) Class {
+	if w.Ads > 0 {
+		return ClassMedium
+	}
 	if index == 0 && w.Count(p) < fewAccounts {
 		return ClassMedium
 	}
