@@ -334,7 +334,7 @@ switches: ## Remove adsync's defences, one at a time: the night of standalone fi
 .PHONY: trial
 trial: $(GOTESTSUM) ## Remove one platform from a copy of the tree: the rest builds and passes its tests.
 	$(GO) build -o bin/trial ./test/trial
-	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4 -timeout 20m
+	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -p 4 -parallel 4 -timeout 20m
 
 .PHONY: trial-quick
 trial-quick: ## The same without the tests that take minutes.
