@@ -16,6 +16,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/clock"
+	"adsync/base/store/exclusion"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
@@ -440,6 +441,66 @@ func TestFloors_NothingBeginsByAnOldReading(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Len(t, h.ss[1].written(), 1)
 		h.stop()
+	})
+}
+
+// Work that was admitted before a pause of its process is judged again, by a reading that is young enough.
+func TestFloors_MayStill(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFloors(nil)
+		now := clock.System{}.Now()
+		floor := exclusion.Floor{ID: 1, Key: task.Key{RunID: 1, AccountID: 10, Part: "p"}, Media: "acme", Lane: "normal",
+			Scope: task.OverLane, FrontAt: now, Hold: time.Minute, Drain: time.Minute}
+		reads := func(floors ...exclusion.Floor) {
+			f.apply(exclusion.Reading{Now: clock.System{}.Now(), Floors: floors})
+			f.mu.Lock()
+			f.readAt = clock.Mark()
+			f.mu.Unlock()
+			f.wake()
+		}
+		type answer struct {
+			may bool
+			err error
+		}
+		asks := func(ctx context.Context, e task.Envelope) chan answer {
+			answers := make(chan answer, 1)
+			go func() {
+				may, err := f.mayStill(ctx, e)
+				answers <- answer{may, err}
+			}()
+			synctest.Wait()
+			return answers
+		}
+		ctx, e := t.Context(), envelope(1)
+		child, refresh := envelope(2), in(laneName{"acme", "normal"}, envelope(3))
+		child.Ancestors, refresh.Handler = []int64{floor.RunID}, "acme.token_refresh"
+
+		first := asks(ctx, e)
+		require.Empty(t, first, "nothing was read yet")
+		reads(floor)
+		require.Equal(t, answer{may: true}, <-first, "the floor waits for it to be idle")
+		held := floor
+		held.HeldAt = now
+		reads(held)
+		require.Equal(t, answer{}, <-asks(ctx, e))
+		require.Equal(t, answer{may: true}, <-asks(ctx, in(zetaNormal, envelope(4))), "it is of another lane")
+		require.Equal(t, answer{may: true}, <-asks(ctx, child))
+		require.Equal(t, answer{may: true}, <-asks(ctx, refresh))
+
+		reads()
+		time.Sleep(floorValid)
+		old := asks(ctx, e)
+		require.Empty(t, old, "the reading is too old")
+		reads(held)
+		require.Equal(t, answer{}, <-old)
+
+		time.Sleep(floorValid)
+		ending, end := context.WithCancel(ctx)
+		waits := asks(ending, e)
+		require.Empty(t, waits)
+		end()
+		require.ErrorIs(t, (<-waits).err, context.Canceled)
 	})
 }
 
