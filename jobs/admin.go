@@ -41,7 +41,9 @@ func (a *admin) handler() http.Handler {
 		b := telemetry.ReadBuild()
 		c.JSON(http.StatusOK, gin.H{"version": b.Version, "build_commit": b.Commit, "build_date": b.Time})
 	})
-	e.GET("/pools", func(c *gin.Context) { c.JSON(http.StatusOK, a.pools) })
+	pools := func(c *gin.Context) { c.JSON(http.StatusOK, a.pools) }
+	e.GET("/pools", pools)
+	e.GET("/pools/", pools) // lmstfy redirects one to the other.
 	e.GET("/info", a.info)
 	e.GET("/metrics", gin.WrapH(promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{})))
 	e.GET("/accesslog", a.accessLog)

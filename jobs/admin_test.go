@@ -47,7 +47,9 @@ func TestAdmin_Refusals(t *testing.T) {
 	}
 	require.Equal(t, http.StatusNotFound, r.sendTo(r.admin, "GET", "/nothing", "").status)
 	require.Equal(t, http.StatusOK, r.sendTo(r.admin, "GET", "/version", "").status)
-	require.JSONEq(t, `["default"]`, r.sendTo(r.admin, "GET", "/pools", "").body)
+	for _, path := range []string{"/pools", "/pools/"} {
+		require.JSONEq(t, `["default"]`, r.sendTo(r.admin, "GET", path, "").body)
+	}
 	unknown := r.sendTo(r.admin, "GET", "/token/shop?pool=else", "")
 	require.Equal(t, http.StatusBadRequest, unknown.status)
 	require.JSONEq(t, `{"error":"the pool is unknown"}`, unknown.body)
