@@ -282,7 +282,7 @@ func (d *deployment) buildPeers(ctx context.Context, say func(format string, arg
 			continue
 		}
 		for _, who := range m.peers {
-			if who == dlt && d.peers[dlt] == "" {
+			if _, tried := d.peers[dlt]; who == dlt && !tried {
 				python, err := installDlt(ctx)
 				if err != nil {
 					say("%s is left out, it cannot be installed: %v", dlt, err)

@@ -67,7 +67,7 @@ func (d *deployment) startWorld(ctx context.Context) error {
 // start starts the process with a stopped clock, so that the platform's figures do not change. Logins and accounts are
 // the same, with any number of ads.
 func (w *world) start(ctx context.Context, ads int) error {
-	// The accounts are distributed over all platforms in turn. All are in one zone, so that all have the same yesterday.
+	// All accounts are in one zone, so that all have the same yesterday.
 	cmd := exec.Command(w.program, "simulate", "--listen", w.listen, "--media", fullPlatform.Name,
 		"--accounts", strconv.Itoa(w.accounts), "--usd", "0", "--ads", strconv.Itoa(ads))
 	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
