@@ -129,7 +129,7 @@ type Filling struct {
 // FillStore is what Fill needs of the store.
 type FillStore interface {
 	ReachStore
-	WaitingOrders(ctx context.Context) (map[int64]string, error)
+	WaitingOrders(ctx context.Context, taskIDs []int64) (map[int64]string, error)
 	OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]ledger.Run, error)
 	OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[ledger.AccountPart][]ledger.OpenSubtask,
 		error)
@@ -185,7 +185,12 @@ type filler struct {
 // is found in coverage.
 func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
 	// Orders are read first: one that becomes a run in between is then among the runs.
-	orders, err := f.store.WaitingOrders(ctx)
+	// Those of other platforms do not count: their passes run at the same moment.
+	var tasks []int64
+	for _, scope := range scopes {
+		tasks = append(tasks, scope.taskIDs()...)
+	}
+	orders, err := f.store.WaitingOrders(ctx, tasks)
 	if err != nil {
 		return err
 	}

@@ -287,6 +287,23 @@ func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
 	require.ElementsMatch(t, []string{"[1] 2026-11-19 2026-11-20", "[2] 2026-11-19 2026-11-19"}, got)
 }
 
+func TestFill_AnotherPlatformsOrdersDoNotHoldItUp(t *testing.T) {
+	t.Parallel()
+	elsewhere := reportTask("elsewhere", "normal", "all", "account", 3)
+	elsewhere.Media, elsewhere.Handler = "rose", "rose.report_daily"
+	f := newFilling(t, reportTask("daily", "normal", "all", "account", 3), elsewhere)
+	f.account(t, 1, "active", "Asia/Shanghai", "")
+	_, err := f.store.OrderHoles(t.Context(), results.HoleOrder{
+		RunOrder: ledger.RunOrder{RunID: task.NewRunID(noon), TaskID: f.tasks["elsewhere"], OrderedAt: noon,
+			Request: task.Order{From: "2026-11-20", To: "2026-11-20", By: upkeep.FillName}},
+		Report: "report_daily", Level: "account", Holes: []results.Hole{{AccountID: 9, Day: "2026-11-20"}},
+	})
+	require.NoError(t, err)
+	require.Len(t, f.ordered(t), 1, "the pass of the other platform, which ran at the same moment")
+	require.Equal(t, 2, f.fill(t, 100)[0].OrderedHoles)
+	require.Empty(t, f.fill(t, 100)[0].RunIDs, "its own order waits")
+}
+
 func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t, reportTask("daily", "normal", "all", "account", 7))

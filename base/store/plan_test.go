@@ -457,7 +457,7 @@ func plans(s *store.Store, open int64) []plan {
 	add("a stop", func(ctx context.Context) error { _, err := s.Stop(ctx, 77); return err })
 	add("orders without a run", func(ctx context.Context) error { _, err := s.OpenOrders(ctx, 100); return err })
 	add("orders until", func(ctx context.Context) error { _, err := s.OpenOrdersUntil(ctx, 1000); return err })
-	add("orders that wait", func(ctx context.Context) error { _, err := s.WaitingOrders(ctx); return err })
+	add("orders that wait", func(ctx context.Context) error { _, err := s.WaitingOrders(ctx, []int64{7}); return err })
 
 	// Ticks.
 	add("ticks without a run", func(ctx context.Context) error {

@@ -367,14 +367,18 @@ func (s MissingDays) DeleteOldHoles(ctx context.Context, before time.Time) (int,
 	}
 }
 
-// WaitingOrders returns who ordered the runs that are not made yet, by the runs' ids.
-func (s MissingDays) WaitingOrders(ctx context.Context) (map[int64]string, error) {
+// WaitingOrders returns who ordered the runs of tasks that are not made yet, by the runs' ids.
+func (s MissingDays) WaitingOrders(ctx context.Context, taskIDs []int64) (map[int64]string, error) {
+	if len(taskIDs) == 0 {
+		return nil, nil
+	}
 	var rows []struct {
 		RunID     int64
 		OrderedBy string
 	}
-	if err := s.Data.Writer(ctx).Raw("SELECT run_id, ordered_by FROM manual_order WHERE taken = 0").Scan(
-		&rows).Error; err != nil {
+	err := s.Data.Writer(ctx).Raw("SELECT run_id, ordered_by FROM manual_order WHERE taken = 0 AND task_id IN ?",
+		taskIDs).Scan(&rows).Error
+	if err != nil {
 		return nil, fmt.Errorf("read orders: %w", err)
 	}
 	by := make(map[int64]string, len(rows))
