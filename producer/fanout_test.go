@@ -41,7 +41,7 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 		}
 		require.Equal(t, task.Envelope{
 			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tulip",
-			Lane: "normal", Handler: "tulip.report",
+			Lane: "normal", Handler: "tulip.report", Ordered: true,
 			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7,
 			RetryBase:   3 * time.Second,
 			Concurrency: task.Parallel, ExclusiveMax: time.Minute, ExclusiveOver: task.OverLane, ExclusiveDrain: time.Minute,

@@ -121,7 +121,7 @@ func (f *filing) run(ctx context.Context, scope results.Scope) (results.ReportRe
 		return results.ReportResult{}, err
 	}
 	claim := results.Claim{Scope: scope, Version: f.pull.Version, PullID: f.pull.PullID, RunID: f.work.RunID}
-	result, err := f.writeReport(ctx, f.account, f.report, claim, got, f.work.Confirmed)
+	result, err := f.writeReport(ctx, f.account, f.report, claim, got, f.work)
 	if _, judged := errors.AsType[*media.Error](err); err != nil && !judged && !errors.Is(err, media.ErrSuperseded) {
 		return result, err // It waits for another pull, or the database failed: the files are read again.
 	}

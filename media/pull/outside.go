@@ -51,7 +51,7 @@ func (o *Outside) Write(ctx context.Context, account media.Account, report media
 	got OutsideRows) (state results.CoverageState, note string, err error) {
 	p := o.pullers[account.Media]
 	whole := fetched{rows: got.Rows, lost: got.Lost, note: got.Note}
-	result, err := p.writeReport(ctx, account, report, claim, whole, false)
+	result, err := p.writeReport(ctx, account, report, claim, whole, media.Work{})
 	switch {
 	case err == nil:
 		return results.Complete, "", nil

@@ -215,14 +215,14 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 			return err
 		})
 	if _, isOver := errors.AsType[*overCapError](err); isOver || (from != to && errors.Is(err, media.ErrNoHours)) {
-		rows, err := p.splitDays(ctx, api, account, report, *claim, work.Confirmed)
+		rows, err := p.splitDays(ctx, api, account, report, *claim, work)
 		return media.Result{Rows: rows, Calls: api.Calls()}, err
 	}
 	if err != nil {
 		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name,
 			account.ExternalID, work.Part, err)
 	}
-	result, err := p.writeReport(ctx, account, report, *claim, got, work.Confirmed)
+	result, err := p.writeReport(ctx, account, report, *claim, got, work)
 	if err == nil && p.Fields != nil {
 		p.Fields.Try(ctx, api)
 	}
@@ -239,7 +239,7 @@ func (p *puller) withFields(ctx context.Context, report media.Report, query medi
 }
 
 func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim results.Claim,
-	got fetched, confirmed bool) (results.ReportResult, error) {
+	got fetched, work media.Work) (results.ReportResult, error) {
 	if claim.FromHour > 0 && got.note != "" {
 		// A few hours that are not whole must not be written into a day that coverage calls whole.
 		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
@@ -261,8 +261,8 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
-		Confirmed: confirmed, DirtySummary: report.Level == settings.AccountLevel, Judging: p.judgeReport(account, report),
-		Unusable: unusable,
+		Confirmed: work.Confirmed, Compare: work.Ordered, DirtySummary: report.Level == settings.AccountLevel,
+		Judging: p.judgeReport(account, report), Unusable: unusable,
 	})
 	span.End(err)
 	if err != nil {

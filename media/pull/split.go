@@ -47,7 +47,7 @@ func refused(report media.Report, q media.ReportQuery, why string) error {
 // days together have more rows than the platform returns for one query, or where the platform has no hours for some
 // of them. A day without hours does not hinder the others.
 func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report,
-	claim results.Claim, confirmed bool) (rows int, err error) {
+	claim results.Claim, work media.Work) (rows int, err error) {
 	superseded := 0
 	var failed error
 	for _, d := range claim.Days {
@@ -69,7 +69,7 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 		}
 		one := claim
 		one.Days = []day.Day{d}
-		result, err := p.writeReport(ctx, account, report, one, got, confirmed)
+		result, err := p.writeReport(ctx, account, report, one, got, work)
 		rows += result.Written + result.Deleted
 		switch {
 		case errors.Is(err, media.ErrSuperseded):

@@ -291,9 +291,10 @@ func TestPrune_OfRawDaysLeavesThePublicOnes(t *testing.T) {
 	require.Equal(t, 2, storetest.RowsIn(t, s, "report_daily"))
 	require.Zero(t, storetest.RebuildSummaries(t, s))
 
-	// A later pull restores the raw row next to the public one, of which there is still one.
-	result, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo),
-		storetest.CostRow(longAgo, "", 5_000_000, `{}`)))
+	// An order restores the raw row next to the public one, of which there is still one.
+	order := storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), storetest.CostRow(longAgo, "", 5_000_000, `{}`))
+	order.Compare = true
+	result, err := s.WriteReport(ctx, order)
 	require.NoError(t, err)
 	require.Empty(t, result.Suspect)
 	require.Equal(t, 2, storetest.RowsIn(t, s, storetest.RawReport.Name))

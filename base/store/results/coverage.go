@@ -58,6 +58,7 @@ type Coverage struct {
 	// BelievedCost is AnswerCost where it was accepted although something contradicts it: it was confirmed, or repeated.
 	BelievedCost *int64 `gorm:"column:believed_cost"`
 	Unusable     int64  `gorm:"column:unusable"` // values that the last pull could not use
+	Digest       *int64 `gorm:"column:digest"`   // of the day's rows, see digestAt; nil if it is not known
 }
 
 // dayOutcome is what a pull found about one day of its scope.
@@ -82,19 +83,20 @@ type dayOutcome struct {
 	answered              bool // the platform answered for the whole day
 	answerCost, answerRun int64
 	believed              *int64
+	digest                *uint64 // of the rows of a whole pull
 }
 
 // coverageTable is the shape of Coverage.values.
 var coverageTable = sqldb.Table{
 	Name: "coverage", Key: []string{"account_id", "report", "level", "day"},
 	Columns: []string{"media", "claimed_version", "claimed_by", "complete_version", "pulled_at", "run_id", "row_count",
-		"high_water", "dirty", "state", "note", "answer_cost", "answer_run", "believed_cost", "unusable"},
+		"high_water", "dirty", "state", "note", "answer_cost", "answer_run", "believed_cost", "unusable", "digest"},
 }
 
 func (c *Coverage) values() []any {
 	return []any{c.AccountID, c.Report, c.Level, c.Day, c.Media, c.ClaimedVersion, c.ClaimedBy, c.CompleteVersion,
 		c.PulledAt, c.RunID, c.RowCount, c.HighWater, c.Dirty, c.State, c.Note, c.AnswerCost, c.AnswerRun, c.BelievedCost,
-		c.Unusable}
+		c.Unusable, c.Digest}
 }
 
 // covered returns the days of a pull's scope after its outcomes, from what their locked rows had before.
@@ -124,6 +126,11 @@ func (c Claim) covered(now time.Time, before []Coverage, days []dayOutcome) []Co
 		}
 		if o.dirty {
 			d.Dirty = &c.Version
+		}
+		d.Digest = nil
+		if o.digest != nil && o.whole && o.state == Complete {
+			digest := digestAt(*o.digest, c.Version)
+			d.Digest = &digest
 		}
 	}
 	return after

@@ -158,8 +158,8 @@ func (a *around) readCosts(tx *gorm.DB) (sums []costSum, err error) {
 func markDoubts(tx *gorm.DB, accountID int64, doubts []Doubt) error {
 	for _, x := range doubts {
 		err := tx.Exec(
-			"UPDATE coverage SET state = ?, note = ? WHERE account_id = ? AND report = ? AND level = ? AND day = ?"+
-				" AND state = ?",
+			"UPDATE coverage SET state = ?, note = ?, digest = NULL"+
+				" WHERE account_id = ? AND report = ? AND level = ? AND day = ? AND state = ?",
 			Suspect, x.Note, accountID, x.Report, x.Level, x.Day, Complete).Error
 		if err != nil {
 			return fmt.Errorf("mark the days that an answer contradicts: %w", err)

@@ -77,14 +77,18 @@ func (s Backfill) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d da
 			if rows, err = readFill(tx, f, of, place); err != nil {
 				return err
 			}
-			if n, err = fillRows(s.Data, tx, f, of, rows); err != nil || n.Rows == 0 || of.Level != settings.AccountLevel {
+			if n, err = fillRows(s.Data, tx, f, of, rows); err != nil || n.Rows == 0 {
 				return err
+			}
+			const scope = " WHERE account_id = ? AND report = ? AND level = ? AND day = ?"
+			if of.Level != settings.AccountLevel {
+				return tx.Exec("UPDATE coverage SET digest = NULL"+scope, of.AccountID, f.Report, of.Level, d).Error
 			}
 			now, err := s.Data.NowTx(tx)
 			if err != nil {
 				return err
 			}
-			return tx.Exec("UPDATE coverage SET dirty = ? WHERE account_id = ? AND report = ? AND level = ? AND day = ?",
+			return tx.Exec("UPDATE coverage SET digest = NULL, dirty = ?"+scope,
 				max(now.UnixMicro(), dirty+1), of.AccountID, f.Report, of.Level, d).Error
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -41,6 +42,9 @@ type ReportWrite struct {
 	Note  string // for coverage: why the pull is not whole
 	// Confirmed is set if a person has confirmed the answer: stored rows that it lacks are deleted, whatever their cost.
 	Confirmed bool
+	// Compare is set if the stored rows are compared with the pull's in any case, also if the digest of the day says that
+	// they are equal: somebody may have changed them.
+	Compare bool
 	// Judging decides which days are believed.
 	Judging Judging
 	// DirtySummary is set if the summaries must be rebuilt for the days whose rows changed.
@@ -149,6 +153,7 @@ func (s Results) writeReport(ctx context.Context, w ReportWrite) (ReportResult, 
 type reportPull struct {
 	ReportWrite
 	before      []Coverage // of its days
+	toRead      []day.Day  // the days whose stored rows must be read
 	stored      storedRows
 	outcomes    []dayOutcome // of its days
 	days        map[day.Day]*dayOutcome
@@ -176,6 +181,7 @@ func newReportPull(w ReportWrite, locked lockedScope) *reportPull {
 		p.outcomes[i] = o
 		p.days[d] = &p.outcomes[i]
 	}
+	p.compareDigests()
 	return p
 }
 
@@ -198,7 +204,7 @@ func (p *reportPull) marks() []widemark.Day {
 type storedRows struct {
 	rows  map[reportKey]int        // the index of each key in the pull's list; the last one of a repeated key
 	same  []bool                   // by the pull's list: the raw table's row is equal
-	shown []bool                   // by the pull's list: the public table has the row
+	shown []bool                   // by the pull's list: the public table has the row, with its cost, currency and zone
 	gone  map[reportKey]missingRow // rows that the pull lacks
 	costs map[day.Day]int64        // the cost of the day's public rows, in millionths of the currency
 }
@@ -220,28 +226,35 @@ func newStoredRows(w *ReportWrite) storedRows {
 	return stored
 }
 
-// readReports reads the stored rows of pulls' scopes: of one raw table, each of another account or level. It allocates
-// nothing for a row that its pull has too, because there are thousands of them.
+// readReports reads the stored rows of pulls' scopes, without the days whose rows are known: of one raw table, each of
+// another account or level. It allocates nothing for a row that its pull has too, because there are thousands of them.
 func readReports(tx *gorm.DB, pulls []*reportPull) error {
-	err := eachReportRow(tx, pulls, pulls[0].Raw.Name, "row_json", func(p *reportPull, k scannedKey, json []byte) error {
-		if i, pulled := p.stored.at(k); pulled {
-			p.stored.same[i] = string(json) == p.Rows[i].JSON
-		} else {
-			p.stored.gone[k.reportKey()] = missingRow{}
-		}
+	pulls = slices.DeleteFunc(slices.Clone(pulls), func(p *reportPull) bool { return len(p.toRead) == 0 })
+	if len(pulls) == 0 {
 		return nil
-	})
+	}
+	err := eachReportRow(tx, pulls, pulls[0].Raw.Name, []string{"row_json"},
+		func(p *reportPull, k scannedKey, values []sql.RawBytes) error {
+			if i, pulled := p.stored.at(k); pulled {
+				p.stored.same[i] = string(values[0]) == p.Rows[i].JSON
+			} else {
+				p.stored.gone[k.reportKey()] = missingRow{}
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
-	return eachReportRow(tx, pulls, ReportTable(pulls[0].Hourly).Name, "COALESCE(cost, 0)",
-		func(p *reportPull, k scannedKey, text []byte) error {
-			cost, err := strconv.ParseInt(string(text), 10, 64)
+	columns := []string{"COALESCE(cost, 0)", "currency", "day_zone"}
+	return eachReportRow(tx, pulls, ReportTable(pulls[0].Hourly).Name, columns,
+		func(p *reportPull, k scannedKey, values []sql.RawBytes) error {
+			cost, err := strconv.ParseInt(string(values[0]), 10, 64)
 			if err != nil {
 				return err
 			}
 			if i, pulled := p.stored.at(k); pulled {
-				p.stored.shown[i] = true
+				is, _ := p.Rows[i].Metrics.Get(metric.Cost)
+				p.stored.shown[i] = cost == is && string(values[1]) == p.Currency && string(values[2]) == p.Zone
 				p.stored.costs[p.Rows[i].Day] += cost
 				return nil
 			}
@@ -269,31 +282,35 @@ func (k scannedKey) reportKey() reportKey {
 	return reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}
 }
 
-// eachReportRow calls row with the pull, the key and one column of each row of the pulls' scopes in a table, in no
-// particular order.
-func eachReportRow(tx *gorm.DB, pulls []*reportPull, table, column string,
-	row func(p *reportPull, k scannedKey, value []byte) error) (err error) {
+// eachReportRow calls row with the pull, the key and some columns of each row of the pulls' days to read in a table, in
+// no particular order.
+func eachReportRow(tx *gorm.DB, pulls []*reportPull, table string, columns []string,
+	row func(p *reportPull, k scannedKey, values []sql.RawBytes) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read %s: %w", table, err)
 		}
 	}()
-	columns := "day, object_id, " + column
-	var dayBytes, object, value, level sql.RawBytes
+	var dayBytes, object, level sql.RawBytes
 	var k scannedKey
 	var accountID int64
-	dest := []any{&dayBytes, &object, &value}
+	values := make([]sql.RawBytes, len(columns))
+	columns = append([]string{"day", "object_id"}, columns...)
+	dest := []any{&dayBytes, &object}
+	for i := range values {
+		dest = append(dest, &values[i])
+	}
 	if pulls[0].Hourly {
-		columns, dest = columns+", hour", append(dest, &k.hour)
+		columns, dest = append(columns, "hour"), append(dest, &k.hour)
 	}
 	if len(pulls) > 1 {
-		columns, dest = columns+", account_id, level", append(dest, &accountID, &level)
+		columns, dest = append(columns, "account_id", "level"), append(dest, &accountID, &level)
 	}
 	condition, args := anyOf(len(pulls), "day IN ? AND account_id = ? AND level = ?", func(i int) (int64, []any) {
 		p := pulls[i]
-		return p.AccountID, []any{p.Days, p.AccountID, p.Level}
+		return p.AccountID, []any{p.toRead, p.AccountID, p.Level}
 	})
-	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE "+condition, args...)
+	query := tx.Raw("SELECT "+strings.Join(columns, ", ")+" FROM "+table+" WHERE "+condition, args...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err
@@ -305,7 +322,7 @@ func eachReportRow(tx *gorm.DB, pulls []*reportPull, table, column string,
 			})]
 		}
 		k.day, k.object = sqldb.DayIn(dayBytes), object
-		return row(p, k, value)
+		return row(p, k, values)
 	})
 }
 

@@ -1,0 +1,102 @@
+package results
+
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+)
+
+// A day's digest is a number of its rows: of their keys, JSON and costs, of the account's currency and zone, and of the
+// columns that rows have. A whole and believed pull of a day leaves it in coverage. The next such pull with the same
+// digest would change no row, so it does not read them either. The number also has the version of the claim under which
+// it was written: whatever claims the day afterwards makes it invalid, also a program that knows no digests.
+
+// digester computes the digests of a pull's days.
+type digester struct {
+	buffer []byte
+	basis  uint64 // of what all rows have in common
+}
+
+func newDigester(w *ReportWrite) *digester {
+	d := &digester{}
+	d.text(w.Currency)
+	d.text(w.Zone)
+	for _, c := range w.Raw.Columns {
+		d.text(c.Name)
+	}
+	for _, name := range metric.Names() {
+		d.text(name)
+	}
+	d.basis = d.sum()
+	return d
+}
+
+func (d *digester) text(s string) {
+	d.buffer = append(binary.AppendUvarint(d.buffer, uint64(len(s))), s...)
+}
+
+// sum returns the hash of what was added since the last sum.
+func (d *digester) sum() uint64 {
+	sum := xxhash.Sum64(d.buffer)
+	d.buffer = d.buffer[:0]
+	return sum
+}
+
+// row returns the digest of a row, without its day. That of a day is the sum of its rows', because answers have no
+// order.
+func (d *digester) row(r *ReportRow) uint64 {
+	d.buffer = binary.LittleEndian.AppendUint64(d.buffer, d.basis)
+	d.text(r.Object)
+	cost, _ := r.Metrics.Get(metric.Cost)
+	d.buffer = binary.AppendVarint(binary.AppendVarint(d.buffer, int64(r.Hour)), cost)
+	d.text(r.JSON)
+	return d.sum()
+}
+
+// digestAt returns a digest as coverage has it after a claim with a version.
+func digestAt(digest uint64, version int64) int64 {
+	return int64(digest) ^ version //nolint:gosec // Any number will do.
+}
+
+// compareDigests computes the digests of a pull's days, and leaves in toRead those whose stored rows must be read. The
+// rows of the others are known: they are those of the pull.
+func (p *reportPull) compareDigests() {
+	p.toRead = p.Days
+	if !p.Whole || p.FromHour > 0 {
+		return // It leaves no digest.
+	}
+	digester := newDigester(&p.ReportWrite)
+	digests := make(map[day.Day]uint64, len(p.Days))
+	for i := range p.Rows {
+		if row := &p.Rows[i]; p.stored.rows[row.key(p.Hourly)] == i {
+			digests[row.Day] += digester.row(row)
+		}
+	}
+	p.toRead = nil
+	known := make(map[day.Day]bool, len(p.Days))
+	for i := range p.outcomes {
+		o, before := &p.outcomes[i], &p.before[i]
+		digest := digester.basis + digests[o.day]
+		o.digest = &digest
+		if p.Compare || before.Digest == nil || *before.Digest != digestAt(digest, before.ClaimedVersion) {
+			p.toRead = append(p.toRead, o.day)
+			continue
+		}
+		known[o.day] = true
+	}
+	if len(known) == 0 {
+		return
+	}
+	for i := range p.Rows {
+		row := &p.Rows[i]
+		if !known[row.Day] || p.stored.rows[row.key(p.Hourly)] != i {
+			continue
+		}
+		p.stored.same[i], p.stored.shown[i] = true, true
+		cost, _ := row.Metrics.Get(metric.Cost)
+		p.stored.costs[row.Day] += cost
+	}
+}
