@@ -433,7 +433,7 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 				return media.Result{Rows: 5, Calls: 2, Files: []task.File{{ID: "9"}}}, nil
 			}))
 			e := envelope(1)
-			e.Delivery, e.Attempt, e.Confirmed, e.Ordered = 2, 1, true, true
+			e.Delivery, e.Attempt, e.Confirmed, e.Compare = 2, 1, true, true
 			if tt.row != nil {
 				s.states[e.Key] = *tt.row
 			}
@@ -456,7 +456,7 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 				return
 			}
 			require.Equal(t, media.Work{Key: e.Key, TaskID: 7, TaskName: "report", Delivery: 2, Attempt: 1,
-				PlannedAt: e.PlannedAt, Params: []byte(`{"level":"account"}`), Confirmed: true, Ordered: true},
+				PlannedAt: e.PlannedAt, Params: []byte(`{"level":"account"}`), Confirmed: true, Compare: true},
 				works[0])
 			require.Len(t, s.written(), 1)
 			o := s.written()[0]

@@ -145,7 +145,7 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 	result, err = s.handler.Run(ctx, media.Work{
 		Key: s.Key, TaskID: s.TaskID, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt,
 		PlannedAt: s.PlannedAt, Deadline: s.Deadline, Trace: s.Trace, Params: s.params, Confirmed: s.Confirmed,
-		Ordered: s.Ordered,
+		Compare: s.Compare,
 	})
 	failpoint.Hit("consumer.handled")
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

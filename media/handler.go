@@ -68,9 +68,8 @@ type Work struct {
 	Params    json.RawMessage
 	// Confirmed means that a person has checked the platform's answer: it is believed, however much it removes.
 	Confirmed bool
-	// Ordered means that the run was ordered, and is not one of the task's ticks: stored rows are compared with the
-	// platform's even if nothing seems to have changed them.
-	Ordered bool
+	// Compare means that stored rows are compared with the platform's answer even if it is the one that they are of.
+	Compare bool
 }
 
 // Result is the result of a subtask, for its log row and its outcome.

@@ -28,7 +28,7 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 	tm := b.term()
 	b.clock.add(8 * time.Hour) // 01:00 on the 22nd in Shanghai, noon of the 21st in New York
 	planned := b.clock.Now()
-	runID := tm.order(b, id, task.Order{By: "otto"})
+	runID := tm.order(b, id, task.Order{By: "otto", Compare: true})
 	require.NoError(t, tm.fan(b, runID))
 
 	envelopes := b.broker.envelopes(t)
@@ -41,7 +41,7 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 		}
 		require.Equal(t, task.Envelope{
 			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tulip",
-			Lane: "normal", Handler: "tulip.report", Ordered: true,
+			Lane: "normal", Handler: "tulip.report", Compare: true,
 			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7,
 			RetryBase:   3 * time.Second,
 			Concurrency: task.Parallel, ExclusiveMax: time.Minute, ExclusiveOver: task.OverLane, ExclusiveDrain: time.Minute,

@@ -64,8 +64,8 @@ func (o *outbox) letter(run *ledger.Run) letter {
 		SerialKey: task.FillSerialKey(s.SerialKey, s.Params),
 	}
 	if s.Order != nil {
-		envelope.Ordered = true
-		envelope.Confirmed, envelope.Spare, envelope.Ancestors = s.Order.Confirm, s.Order.Spare, s.Order.Ancestors
+		envelope.Confirmed, envelope.Compare, envelope.Spare = s.Order.Confirm, s.Order.Compare, s.Order.Spare
+		envelope.Ancestors = s.Order.Ancestors
 	}
 	return letter{topic: o.broker.TopicName(run.Media, s.Lane), params: s.Params, serialKey: envelope.SerialKey,
 		sealed: envelope.Seal()}

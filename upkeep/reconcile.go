@@ -334,7 +334,7 @@ func (r *reconciler) order(ctx context.Context, d day.Day, level string, ids []i
 			// The account level's run always has the later id. The level's run is the one that is recorded, and pulls after
 			// it are compared again.
 			RunID: task.NewRunID(r.now.Add(time.Duration(i) * time.Millisecond)), TaskID: t.id, OrderedAt: r.now,
-			Request: task.Order{From: d, To: d, By: ReconcileName, Under: r.under},
+			Request: task.Order{From: d, To: d, Compare: true, By: ReconcileName, Under: r.under},
 		})
 	}
 	ordered, err := r.Store.OrderAgain(ctx, d, level, ids, orders)

@@ -133,7 +133,7 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 	for _, o := range f.ordered(t) {
 		again[o.TaskID] = append(again[o.TaskID], o.Request.Accounts...)
 		o.Request.Accounts = nil
-		require.Equal(t, task.Order{From: yesterday, To: yesterday, By: upkeep.ReconcileName,
+		require.Equal(t, task.Order{From: yesterday, To: yesterday, Compare: true, By: upkeep.ReconcileName,
 			Under: &task.Under{Key: task.Key{Part: "tulip"}}, Ancestors: []int64{0}}, o.Request)
 	}
 	for _, ids := range again { // There is an order for each currency.

@@ -50,7 +50,7 @@ type Envelope struct {
 	// Outside means that the subtask's work continued elsewhere when it was deferred last: this delivery looks after it.
 	Outside   bool
 	Confirmed bool   // by a person: what the platform answers is accepted
-	Ordered   bool   // the run was ordered: it is not one of the task's ticks
+	Compare   bool   // stored rows are compared with the platform's answer in any case
 	Spare     bool   // its calls use only what nothing else wants of the platforms' limits
 	Trace     string // W3C traceparent of this delivery, may be empty
 }
@@ -90,7 +90,7 @@ type runHeader struct {
 	DrainMS        int64       `json:"exclusive_drain_ms,omitempty"`
 	Ancestors      []int64     `json:"ancestors,omitempty"`
 	Confirmed      bool        `json:"confirmed,omitempty"`
-	Ordered        bool        `json:"ordered,omitempty"`
+	Compare        bool        `json:"compare,omitempty"`
 	Spare          bool        `json:"spare,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func (e Envelope) Seal() Sealed {
 		RetryBaseMS: e.RetryBase.Milliseconds(),
 		Concurrency: e.Concurrency, SerialKey: e.SerialKey, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(),
 		Over: e.ExclusiveOver, DrainMS: e.ExclusiveDrain.Milliseconds(), Ancestors: e.Ancestors,
-		Confirmed: e.Confirmed, Ordered: e.Ordered, Spare: e.Spare,
+		Confirmed: e.Confirmed, Compare: e.Compare, Spare: e.Spare,
 	})
 	if err != nil {
 		panic(err) // A year beyond 9999.
@@ -194,7 +194,7 @@ func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
 	e.ExclusiveOver, e.ExclusiveDrain = t.Over, time.Duration(t.DrainMS)*time.Millisecond
 	e.Ancestors = t.Ancestors
 	e.SerialKey, e.Outside = t.SerialKey, len(get(OutsideHeader)) > 0
-	e.Confirmed, e.Ordered, e.Spare, e.Trace = t.Confirmed, t.Ordered, t.Spare, p.text(TraceHeader)
+	e.Confirmed, e.Compare, e.Spare, e.Trace = t.Confirmed, t.Compare, t.Spare, p.text(TraceHeader)
 	return e, p.err
 }
 

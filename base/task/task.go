@@ -135,6 +135,9 @@ type Order struct {
 	// Confirm means that the platforms' answers are accepted even if they reduce the spend considerably: a person has
 	// checked them.
 	Confirm bool `json:"confirm,omitempty"`
+	// Compare means that stored rows are compared with the platforms' answers even if these have not changed: somebody
+	// may have altered the rows.
+	Compare bool `json:"compare,omitempty"`
 	// Spare means that the run's calls use only what nothing else wants of the platforms' limits.
 	Spare bool `json:"spare,omitempty"`
 	// Redrive means that the run repeats dead subtasks, and not what the task plans.

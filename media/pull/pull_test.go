@@ -374,7 +374,7 @@ func TestReport_EmptyAnswerAfterSpendIsSuspectAndPulledAgain(t *testing.T) {
 	require.Len(t, b.costs(t), 1)
 }
 
-func TestPull_AnOrderCorrectsWhatWasAltered(t *testing.T) {
+func TestPull_ComparesWhatWasAltered(t *testing.T) {
 	t.Parallel()
 	work := media.Work{Key: task.Key{RunID: 1, AccountID: 7, Part: "2026-11-21"}, Params: json.RawMessage(levelAccount)}
 	page := reportPage(1, "", reportRow("2026-11-21", 10_000))
@@ -389,7 +389,7 @@ func TestPull_AnOrderCorrectsWhatWasAltered(t *testing.T) {
 	require.Len(t, run(), 1)
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM report_daily").Error)
 	require.Empty(t, run(), "nothing says that the rows are not those of the last pull")
-	work.Ordered = true
+	work.Compare = true
 	require.Len(t, run(), 1)
 }
 

@@ -261,7 +261,7 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
-		Confirmed: work.Confirmed, Compare: work.Ordered, DirtySummary: report.Level == settings.AccountLevel,
+		Confirmed: work.Confirmed, Compare: work.Compare, DirtySummary: report.Level == settings.AccountLevel,
 		Judging: p.judgeReport(account, report), Unusable: unusable,
 	})
 	span.End(err)

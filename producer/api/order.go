@@ -121,7 +121,8 @@ func (a *orderRoutes) placeOrder(c *gin.Context, t producer.Task, request *clien
 
 	now := a.clock.Now()
 	order := task.Order{Scope: request.Scope, From: day.Day(request.From), To: day.Day(request.To),
-		Confirm: request.Confirm, Spare: request.Spare, Params: request.Params, By: httpapi.CallerOf(c).Name}
+		Confirm: request.Confirm, Compare: true, Spare: request.Spare, Params: request.Params,
+		By: httpapi.CallerOf(c).Name}
 	if u := request.Under; u != nil {
 		var err error
 		if order.Under, err = outside.ReadUnder(u); err != nil {

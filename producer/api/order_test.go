@@ -49,7 +49,7 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.Equal(t, []ledger.RunOrder{{
 		RunID: runID, TaskID: 1, OrderedAt: now,
 		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true,
-			Spare: true, By: "otto"},
+			Compare: true, Spare: true, By: "otto"},
 	}}, orders)
 
 	var actor, action, object, after string
@@ -81,7 +81,7 @@ func TestOrder_OfTheWholeScopeIsTheTasksOwnWork(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, orders, 4)
 	for _, o := range orders {
-		require.Equal(t, task.Order{Scope: task.ScopeAll, By: "otto"}, o.Request)
+		require.Equal(t, task.Order{Scope: task.ScopeAll, Compare: true, By: "otto"}, o.Request)
 	}
 }
 

@@ -291,7 +291,7 @@ func TestPrune_OfRawDaysLeavesThePublicOnes(t *testing.T) {
 	require.Equal(t, 2, storetest.RowsIn(t, s, "report_daily"))
 	require.Zero(t, storetest.RebuildSummaries(t, s))
 
-	// An order restores the raw row next to the public one, of which there is still one.
+	// A run that compares restores the raw row next to the public one, of which there is still one.
 	order := storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), storetest.CostRow(longAgo, "", 5_000_000, `{}`))
 	order.Compare = true
 	result, err := s.WriteReport(ctx, order)

@@ -31,7 +31,7 @@ func TestWriteReport_StatementsOfAPull(t *testing.T) {
 		"coverage is made and locked, two reads, two upserts, the mark for wide_daily, coverage")
 	require.Equal(t, 2, pull(first, second), "nothing has changed: the lock, coverage")
 	compare = true
-	require.Equal(t, 4, pull(first, second), "an order compares: the lock, two reads, coverage")
+	require.Equal(t, 4, pull(first, second), "it compares: the lock, two reads, coverage")
 	compare = false
 	second.JSON = `{"v":2}`
 	require.Equal(t, 7, pull(first, second), "the lock, two reads, two upserts, the mark, coverage")

@@ -176,8 +176,8 @@ func TestDigest_IsClearedByOtherWrites(t *testing.T) {
 	}
 }
 
-// A pull that was ordered finds rows that somebody has altered behind adsync's back.
-func TestDigest_AnOrderReadsTheRows(t *testing.T) {
+// A pull that compares finds rows that somebody has altered.
+func TestDigest_ComparingReadsTheRows(t *testing.T) {
 	t.Parallel()
 	s := newDigestTest(t)
 	row := storetest.CostRow(today, "", 100, `{}`)
