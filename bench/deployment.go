@@ -342,6 +342,7 @@ func (d *deployment) close() error {
 		d.producer.Stop()
 	}
 	if d.world != nil && d.world.engine != nil {
+		d.world.engine.Accounts().Stop()
 		d.world.engine.Limits().Stop()
 	}
 	if d.time != nil {

@@ -136,7 +136,8 @@ func (d *deployment) reachWorld() error {
 // base returns the address at which the simulator serves the platform; bindWorld checks it.
 func (w *world) base() string { return w.control.Address + fullPlatform.BasePath }
 
-// bindWorld writes the platform's app, login, accounts and limits into the tables, and makes the limits take effect.
+// bindWorld writes the platform's app, login, accounts and limits into the tables, makes the limits take effect, and
+// starts the look-up of accounts.
 func (d *deployment) bindWorld(ctx context.Context) error {
 	bound, err := standalone.Bind(ctx, d.store, d.world.box, d.world.control.Address)
 	if err != nil {
@@ -145,7 +146,7 @@ func (d *deployment) bindWorld(ctx context.Context) error {
 	if at := bound.BaseURLs[fullPlatform.Name]; at != d.world.base() {
 		return fmt.Errorf("the simulator serves %s at %s, not at %s", fullPlatform.Name, at, d.world.base())
 	}
-	return d.world.engine.Limits().Start(ctx)
+	return errors.Join(d.world.engine.Limits().Start(ctx), d.world.engine.Accounts().Start(ctx))
 }
 
 // reported are the sums over rows of a report.

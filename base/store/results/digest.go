@@ -16,12 +16,14 @@ import (
 
 // digester computes the digests of a pull's days.
 type digester struct {
-	buffer []byte
-	basis  uint64 // of what all rows have in common
+	hash  xxhash.Digest
+	small [binary.MaxVarintLen64]byte
+	basis uint64 // of what all rows have in common
 }
 
 func newDigester(w *ReportWrite) *digester {
 	d := &digester{}
+	d.hash.Reset()
 	d.text(w.Currency)
 	d.text(w.Zone)
 	for _, c := range w.Raw.Columns {
@@ -30,30 +32,30 @@ func newDigester(w *ReportWrite) *digester {
 	for _, name := range metric.Names() {
 		d.text(name)
 	}
-	d.basis = d.sum()
+	d.basis = d.hash.Sum64()
 	return d
 }
 
-func (d *digester) text(s string) {
-	d.buffer = append(binary.AppendUvarint(d.buffer, uint64(len(s))), s...)
+// number adds a number to the hash. It is as long as its value needs.
+func (d *digester) number(n int64) {
+	d.hash.Write(d.small[:binary.PutVarint(d.small[:], n)]) //nolint:errcheck // It returns none.
 }
 
-// sum returns the hash of what was added since the last sum.
-func (d *digester) sum() uint64 {
-	sum := xxhash.Sum64(d.buffer)
-	d.buffer = d.buffer[:0]
-	return sum
+func (d *digester) text(s string) {
+	d.number(int64(len(s)))
+	d.hash.WriteString(s) //nolint:errcheck // It returns none.
 }
 
 // row returns the digest of a row, without its day. That of a day is the sum of its rows', because answers have no
 // order.
 func (d *digester) row(r *ReportRow) uint64 {
-	d.buffer = binary.LittleEndian.AppendUint64(d.buffer, d.basis)
+	d.hash.ResetWithSeed(d.basis)
 	d.text(r.Object)
+	d.number(int64(r.Hour))
 	cost, _ := r.Metrics.Get(metric.Cost)
-	d.buffer = binary.AppendVarint(binary.AppendVarint(d.buffer, int64(r.Hour)), cost)
+	d.number(cost)
 	d.text(r.JSON)
-	return d.sum()
+	return d.hash.Sum64()
 }
 
 // digestAt returns a digest as coverage has it after a claim with a version.

@@ -67,8 +67,13 @@ type ReportResult struct {
 	FencedComplete bool
 }
 
-// ReportTable returns report_daily or report_hourly.
-func ReportTable(hourly bool) sqldb.Table {
+// reportTables are what ReportTable returns.
+var reportTables = map[bool]sqldb.Table{false: reportTable(false), true: reportTable(true)}
+
+// ReportTable returns report_daily or report_hourly. Its slices are shared: do not change them.
+func ReportTable(hourly bool) sqldb.Table { return reportTables[hourly] }
+
+func reportTable(hourly bool) sqldb.Table {
 	t := sqldb.Table{Name: "report_daily", Key: []string{"day", "account_id", "level", "object_id"}}
 	if hourly {
 		t.Name, t.Key = "report_hourly", append(t.Key, "hour")
@@ -332,7 +337,7 @@ func (p *reportPull) change(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	raw, public := rowsOf(sqldb.UpsertOf(p.Raw)), rowsOf(ReportTable(p.Hourly))
+	raw, public := rowsOf(sqldb.UpsertOf(p.Raw), len(p.Rows)), rowsOf(ReportTable(p.Hourly), len(p.Rows))
 	for i := range p.Rows {
 		row := &p.Rows[i]
 		o := p.days[row.Day]
@@ -380,9 +385,10 @@ func upsertReports(d *sqldb.DB, tx *gorm.DB, pulls []*reportPull) error {
 	return d.Upsert(tx, ReportTable(pulls[0].Hourly), public)
 }
 
-// tableRows collects rows for a table. It allocates memory for rowsPerPiece rows at a time.
+// tableRows collects rows for a table. It allocates memory for rowsPerPiece rows at a time, or as many as may come.
 type tableRows struct {
 	width int // values of a row
+	left  int // the most rows that are still to come
 	rows  [][]any
 	free  []any // the unused part of the newest allocation
 }
@@ -390,13 +396,17 @@ type tableRows struct {
 // rowsPerPiece is how many rows share one allocation.
 const rowsPerPiece = 128
 
-func rowsOf(t sqldb.Table) *tableRows { return &tableRows{width: len(t.Key) + len(t.Columns)} }
+// rowsOf returns a collection of up to most rows.
+func rowsOf(t sqldb.Table, most int) *tableRows {
+	return &tableRows{width: len(t.Key) + len(t.Columns), left: most}
+}
 
 // add adds a row. fill must append its values to its argument and return the result.
 func (t *tableRows) add(fill func([]any) []any) {
 	if cap(t.free) < t.width {
-		t.free = make([]any, 0, rowsPerPiece*t.width)
+		t.free = make([]any, 0, min(rowsPerPiece, max(t.left, 1))*t.width)
 	}
+	t.left--
 	row := fill(t.free)
 	t.rows, t.free = append(t.rows, slices.Clip(row)), row[len(row):]
 }
