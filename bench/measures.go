@@ -315,8 +315,11 @@ func (d *deployment) fanOut(ctx context.Context) (map[string]float64, error) {
 	return map[string]float64{"fan-out": took.Seconds()}, d.exact(ctx, run, d.o.accounts)
 }
 
-// latencyFor is how long the steady rate continues.
-const latencyFor = 20 * time.Second
+// latencyFor is how long the steady rate continues, after it has warmed up Kafka, whose code is compiled as it is used.
+const (
+	latencyFor     = 20 * time.Second
+	latencyWarming = 5 * time.Second
+)
 
 // latency measures how long after its row was made a subtask starts, by the database's clock, at a steady rate.
 func (d *deployment) latency(ctx context.Context) (map[string]float64, error) {
@@ -324,8 +327,15 @@ func (d *deployment) latency(ctx context.Context) (map[string]float64, error) {
 		return nil, err
 	}
 	defer d.stopConsumer()
+	run, err := d.order(ctx, paced, d.accounts[:min(len(d.accounts), latencyRate*int(latencyWarming.Seconds()))])
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, run, over); err != nil {
+		return nil, err
+	}
 	n := min(len(d.accounts), latencyRate*int(latencyFor.Seconds()))
-	run, err := d.order(ctx, paced, d.accounts[:n])
+	run, err = d.order(ctx, paced, d.accounts[:n])
 	if err != nil {
 		return nil, err
 	}

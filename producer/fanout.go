@@ -26,7 +26,10 @@ const (
 	fanOutRetry = 5 * time.Second
 	// paceInPlace is how long a fan-out waits for its rate in its place. For a longer wait it frees the place for others.
 	paceInPlace = 50 * time.Millisecond
-	// pacedMost is the most accounts in a batch of a run with a rate, because a batch is a burst.
+	// A batch of a run with a rate is a burst, whose last subtask waits for the others. While places for fan-outs are
+	// free, a batch is what the rate allows in paceStep. Otherwise it is larger, up to pacedMost accounts, so that the run
+	// leaves its place to others between two batches.
+	paceStep  = 20 * time.Millisecond
 	pacedMost = 100
 )
 
@@ -41,10 +44,6 @@ func (l *fanOuts) fanOut(ctx context.Context, run *ledger.Run) error {
 		return err
 	}
 	f := &fanOut{loop: l, run: run, handler: handler, batch: l.batchSize}
-	if n := run.Settings.FanOutRate; n > 0 {
-		// A batch is sent at once, so it must not exceed the rate of a second.
-		f.batch = min(f.batch, n, pacedMost)
-	}
 	if err := f.markDead(ctx); err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ type fanOut struct {
 	run     *ledger.Run
 	handler media.Handler
 	batch   int       // accounts at a time
-	began   time.Time // when the present batch began
+	began   time.Time // when the present batch began, or should have begun
 
 	// alone is true if no earlier leader has left rows beyond the cursor. Then exactly the rows just written are sent.
 	alone bool
@@ -383,6 +382,22 @@ func (f *fanOut) awaitPace(ctx context.Context) bool {
 		waitFor(ctx, wait, nil)
 	}
 	f.began = clock.Mark()
+	rate := f.run.Settings.FanOutRate
+	if rate <= 0 {
+		return true
+	}
+	// A batch is sent at once, so it must not exceed the rate of a second.
+	f.batch = min(f.loop.batchSize, rate, pacedMost)
+	if f.loop.queue.isFull(f.loop.most) {
+		return true
+	}
+	// A batch that begins late makes up for it.
+	var late time.Duration
+	if !at.IsZero() {
+		late = min(max(-wait, 0), time.Duration(f.batch)*time.Second/time.Duration(rate))
+	}
+	f.began = f.began.Add(-late)
+	f.batch = max(min(int((paceStep+late)*time.Duration(rate)/time.Second), f.batch), 1)
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -333,6 +334,7 @@ func TestFanOut_BatchesFitTheRate(t *testing.T) {
 	b.addAccounts(9)
 	id := b.addTask("slow", "tulip.report", "0 0 * * *", map[string]any{"fan_out_rate": 8})
 	tm := b.term()
+	tm.most = 0                                                                // All places are taken.
 	runID := tm.order(b, id, task.Order{From: "2026-10-23", To: "2026-11-21"}) // 30 days: a batch is paced 30 seconds
 	require.NoError(t, tm.fan(b, runID))
 	require.Equal(t, []int{8 * 30}, b.broker.sizes)
@@ -341,6 +343,37 @@ func TestFanOut_BatchesFitTheRate(t *testing.T) {
 	require.Equal(t, []int{8 * 30, 30}, b.broker.sizes)
 	require.Equal(t, task.RunRunning, b.run(runID).State)
 	require.Empty(t, tm.queue.paced)
+}
+
+func TestFanOut_BatchesAreSmallWhilePlacesAreFree(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(600)
+	slow := b.addTask("slow", "tulip.report", "0 0 * * *", map[string]any{"fan_out_rate": 8})
+	fast := b.addTask("fast", "tulip.report", "0 0 * * *", map[string]any{"fan_out_rate": 500})
+	tm := b.term()
+	tm.batchSize = 500
+	require.NoError(t, tm.fan(b, tm.order(b, slow, task.Order{})))
+	require.Equal(t, []int{1}, b.broker.sizes, "its next one is due after 125 ms: it leaves its place")
+
+	b.broker.sizes = nil
+	require.NoError(t, tm.fan(b, tm.order(b, fast, task.Order{})))
+	require.Equal(t, 10, b.broker.sizes[0], "those of 20 ms")
+	require.Greater(t, len(b.broker.sizes), 2)
+
+	b.broker.sizes = nil
+	late := tm.order(b, fast, task.Order{})
+	tm.queue.paced[late] = time.Now().Add(-100 * time.Millisecond)
+	require.NoError(t, tm.fan(b, late))
+	require.GreaterOrEqual(t, b.broker.sizes[0], 60, "it makes up for the 100 ms")
+	require.LessOrEqual(t, slices.Max(b.broker.sizes), pacedMost)
+
+	b.broker.sizes = nil
+	late = tm.order(b, fast, task.Order{})
+	tm.queue.paced[late] = time.Now().Add(-time.Hour)
+	require.NoError(t, tm.fan(b, late))
+	require.Equal(t, pacedMost, b.broker.sizes[0])
+	require.Greater(t, len(b.broker.sizes), 6, "it does not make up for an hour")
 }
 
 func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
@@ -467,8 +500,8 @@ func TestStartFanOuts_AnOrderHoldsUpNoTick(t *testing.T) {
 	tm.fill(&tick, tm.tasks.Current().Tasks[taskID], nil)
 	require.NoError(t, tm.addRuns(t.Context(), []ledger.Run{tick}))
 	tm.startAll(b)
-	require.EqualValues(t, 8, b.run(tick.ID).Cursor)
-	require.EqualValues(t, 8, b.run(ordered).Cursor, "it is not done yet")
+	require.EqualValues(t, 1, b.run(tick.ID).Cursor)
+	require.EqualValues(t, 1, b.run(ordered).Cursor, "it is not done yet")
 }
 
 func TestStartFanOuts_TicksOfATaskOneAfterTheOther(t *testing.T) {

@@ -306,6 +306,13 @@ func (q *fanOutQueue) begin(runID int64) bool {
 	return !busy
 }
 
+// isFull reports whether as many fan-outs run as may.
+func (q *fanOutQueue) isFull(most int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.active) >= most
+}
+
 // end frees the place of a run whose fan-out stops.
 func (q *fanOutQueue) end(runID int64) {
 	q.mu.Lock()
