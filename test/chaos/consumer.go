@@ -129,10 +129,21 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-paused-in-a-pull",
-		doc: "SIGSTOP of a consumer that holds a platform's answer, until its successor has pulled the same data; " +
-			"then SIGCONT: the older answer changes nothing",
+		doc: "SIGSTOP of a consumer that holds a platform's answers, until its successor has pulled the same data; " +
+			"then SIGCONT: the older answers, whose transactions are shared, change nothing",
 		steps: func(ctx context.Context, t *trial) error {
+			if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "ms": 1500, "media": lastMedia}); err != nil {
+				return err
+			}
 			for range 2 {
+				for _, name := range []string{".ads", ".soon", ".ads"} {
+					if err := t.orderSome(ctx, loadPrefix+lastMedia+name, t.accounts[lastMedia]); err != nil {
+						return err
+					}
+				}
+				if err := t.wait(ctx, time.Second); err != nil {
+					return err
+				}
 				if err := pauseAt(ctx, t, "consumer", "client.answered", t.between(9*time.Second, 12*time.Second)); err != nil {
 					return err
 				}

@@ -12,7 +12,7 @@ var exclusiveScenarios = []scenario{{
 	prepare: func(ctx context.Context, t *trial) error {
 		t.alone = &alone.Trial{
 			Stack: t.stack, World: t.world, Store: t.store, Random: t.random, Consumers: t.of("consumer"), Accounts: t.accounts,
-			Media: []string{firstMedia, lastMedia}, Never: restCron(), Patience: t.patience, ArmAny: t.armAny, Leader: t.leader,
+			Media: []string{firstMedia, lastMedia}, Patience: t.patience, ArmAny: t.armAny, Leader: t.leader,
 			API: t.producerAPI, Order: t.order, Accept: t.accept, Reload: t.reload, EachLog: t.eachLog, Strike: t.strike,
 			Tell: t.tell, Void: t.void, Log: t.log,
 		}

@@ -70,7 +70,7 @@ func putFileTasks(ctx context.Context, t *trial) error {
 		err := t.store.Config.Writer(ctx).Exec(`INSERT INTO cron_task
   (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds)
 VALUES (?, ?, ?, ?, 'Asia/Shanghai', 'normal', 'all', ?, 20, 30, 1)`,
-			x.name, filesMedia, filesMedia+"."+x.report, restCron(), `{"level":"`+x.level+`"}`).Error
+			x.name, filesMedia, filesMedia+"."+x.report, stage.RestCron(), `{"level":"`+x.level+`"}`).Error
 		if err != nil {
 			return fmt.Errorf("write the task %s: %w", x.name, err)
 		}

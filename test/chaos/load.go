@@ -76,7 +76,7 @@ func (d *deployment) putLoad(ctx context.Context) error {
 	err := config.Exec(
 		"UPDATE cron_task SET cron = ?, retry_base_seconds = 1, enabled = name NOT RLIKE "+
 			"'[.]mature$|creative|material|image|video',"+
-			" revision = revision + 1", restCron()).Error
+			" revision = revision + 1", stage.RestCron()).Error
 	if err != nil {
 		return err
 	}
@@ -96,12 +96,6 @@ VALUES (?, ?, ?, ?, 'Asia/Shanghai', ?, 'all', ?, 20, 30, 1, 'all', ?)`,
 		}
 	}
 	return nil
-}
-
-// restCron is the cron of a task that has no tick within a scenario.
-func restCron() string {
-	_, month, dayOfMonth := time.Now().AddDate(0, 6, 0).Date()
-	return fmt.Sprintf("0 0 %d %d *", min(dayOfMonth, 28), month)
 }
 
 // tasks returns the tasks of the load for the judge. Their beginning is read from the tables.

@@ -334,15 +334,9 @@ func pullOutOfOrder(ctx context.Context, t *trial) error {
 			return err
 		}
 		for range 2 {
-			api, ok := t.producerAPI(t.random)
-			if !ok {
-				return errors.New("no producer is alive")
-			}
-			id, err := t.order(ctx, api, loadPrefix+lastMedia+".soon", some)
-			if err != nil {
+			if err := t.orderSome(ctx, loadPrefix+lastMedia+".soon", some); err != nil {
 				return err
 			}
-			t.accept(id, some)
 			t.strike("orders", 1)
 			if err := t.wait(ctx, 1700*time.Millisecond); err != nil {
 				return err

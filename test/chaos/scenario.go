@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -175,6 +176,19 @@ func (t *trial) accept(runID int64, accountIDs []int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ordered = append(t.ordered, judge.Order{RunID: runID, Accounts: accountIDs})
+}
+
+// orderSome orders a run of a task for some accounts.
+func (t *trial) orderSome(ctx context.Context, name string, accounts []int64) error {
+	api, ok := t.producerAPI(t.random)
+	if !ok {
+		return errors.New("no producer is alive")
+	}
+	id, err := t.order(ctx, api, name, accounts)
+	if err == nil {
+		t.accept(id, accounts)
+	}
+	return err
 }
 
 // wait lets time pass.

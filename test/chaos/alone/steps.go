@@ -41,7 +41,7 @@ func (t *Trial) Prepare(ctx context.Context) error {
 		err := t.Store.Config.Writer(ctx).Exec(`INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope,
   params, timeout_seconds, retry_max, retry_base_seconds, concurrency, exclusive_over)
 VALUES (?, ?, ?, ?, 'UTC', ?, 'all', '{"level":"account","days":1}', 20, 30, 1, 'exclusive', ?)`,
-			j.name(), j.media, j.handler, t.Never, j.lane, string(j.over)).Error
+			j.name(), j.media, j.handler, stage.RestCron(), j.lane, string(j.over)).Error
 		if err != nil {
 			return err
 		}

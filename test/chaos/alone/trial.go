@@ -29,7 +29,6 @@ type Trial struct {
 	Consumers []*stage.Instance
 	Media     []string           // two platforms of the load
 	Accounts  map[string][]int64 // by media
-	Never     string             // a cron without a moment in the scenario
 	Patience  time.Duration      // until exclusive subtasks have ended, after the faults
 
 	// ArmAny arms a fail point in all given processes and returns the first one in which it strikes.

@@ -15,7 +15,7 @@ var withoutSweep = patch.Edit{
 }
 
 // All are the mutants.
-var All = slices.Concat(ofFiles, ofJobs, ofFloors, []Mutant{
+var All = slices.Concat(ofFiles, ofJobs, ofFloors, ofTogether, []Mutant{
 	{
 		Name: "commit-ahead", Breaks: "the last offset is committed instead of the watermark",
 		Edits: []patch.Edit{{

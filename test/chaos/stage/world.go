@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -228,4 +229,10 @@ func (w *World) CallsBySecond(ctx context.Context) (map[string]map[int64]int64, 
 		calls[g.Media][g.Second] += g.Calls
 	}
 	return calls, nil
+}
+
+// RestCron is the cron of a task that has no tick within a scenario.
+func RestCron() string {
+	_, month, dayOfMonth := time.Now().AddDate(0, 6, 0).Date()
+	return fmt.Sprintf("0 0 %d %d *", min(dayOfMonth, 28), month)
 }
