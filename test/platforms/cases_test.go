@@ -221,7 +221,9 @@ func TestCases_OneClosedAccountOfTenLeavesNineWhole(t *testing.T) {
 					require.Empty(t, x.rows(t, r, id, yesterday, yesterday))
 				}
 				x.setLife(t, id, "open")
-				require.NoError(t, x.Store.Data.Writer(t.Context()).Exec("DELETE FROM report_daily").Error)
+				for _, table := range []string{"report_daily", "coverage"} {
+					require.NoError(t, x.Store.Data.Writer(t.Context()).Exec("DELETE FROM "+table).Error)
+				}
 			}
 		}
 	})
