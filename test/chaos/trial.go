@@ -397,8 +397,9 @@ func pulledBy(name string) []string {
 // orderDefaults orders the default tasks of the platforms, or of the system, except those whose work another task does.
 // It does not use the API, whose orders compare every row: that would correct what a wrong digest has kept.
 func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, error) {
-	rows, err := t.store.TaskRows(ctx)
-	if err != nil {
+	rows, err1 := t.store.TaskRows(ctx)
+	now, err2 := t.now(ctx)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	enabled := map[string]bool{}
@@ -410,10 +411,6 @@ func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, erro
 		if !enabled[row.Name] || (row.Media == "system") != ofSystem ||
 			slices.ContainsFunc(pulledBy(row.Name), func(name string) bool { return enabled[name] }) {
 			continue
-		}
-		now, err := t.now(ctx)
-		if err != nil {
-			return nil, err
 		}
 		order := task.Order{Scope: task.ScopeAll, By: "chaos"}
 		ids = append(ids, task.NewRunID(now))

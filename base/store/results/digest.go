@@ -29,7 +29,7 @@ func newDigester(w *ReportWrite) *digester {
 	for _, c := range w.Raw.Columns {
 		d.text(c.Name)
 	}
-	for _, name := range metric.Names() {
+	for _, name := range ReportTable(w.Hourly).Columns {
 		d.text(name)
 	}
 	d.basis = d.hash.Sum64()
@@ -71,10 +71,12 @@ func (p *reportPull) compareDigests() {
 		return // It leaves no digest.
 	}
 	digester := newDigester(&p.ReportWrite)
-	digests := make(map[day.Day]uint64, len(p.Days))
+	digests, costs := make(map[day.Day]uint64, len(p.Days)), make(map[day.Day]int64, len(p.Days))
 	for i := range p.Rows {
 		if row := &p.Rows[i]; p.stored.rows[row.key(p.Hourly)] == i {
+			cost, _ := row.Metrics.Get(metric.Cost)
 			digests[row.Day] += digester.row(row)
+			costs[row.Day] += cost
 		}
 	}
 	p.toRead = nil
@@ -88,17 +90,11 @@ func (p *reportPull) compareDigests() {
 			continue
 		}
 		known[o.day] = true
-	}
-	if len(known) == 0 {
-		return
+		p.stored.costs[o.day] = costs[o.day]
 	}
 	for i := range p.Rows {
-		row := &p.Rows[i]
-		if !known[row.Day] || p.stored.rows[row.key(p.Hourly)] != i {
-			continue
+		if known[p.Rows[i].Day] {
+			p.stored.same[i], p.stored.shown[i] = true, true
 		}
-		p.stored.same[i], p.stored.shown[i] = true, true
-		cost, _ := row.Metrics.Get(metric.Cost)
-		p.stored.costs[row.Day] += cost
 	}
 }
