@@ -2319,6 +2319,9 @@ type TableCopyRequest struct {
 	// SourceTable A table or a view; its schema may stand before a dot.
 	SourceTable *string `json:"source_table,omitempty"`
 
+	// Target partner_daily for the business's own figures, which one copy may have; empty for copy_NAME.
+	Target *string `json:"target,omitempty"`
+
 	// KeyColumns Those of the primary or unique key of the target.
 	KeyColumns []string `json:"key_columns,omitempty,omitzero"`
 

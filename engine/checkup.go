@@ -15,7 +15,6 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/copies"
 	"adsync/base/store/settings"
-	"adsync/base/store/summaries"
 )
 
 // Servers are the servers of a deployment. Those that are nil are not used.
@@ -24,7 +23,6 @@ type Servers struct {
 	Broker  *broker.Client
 	Redis   goredis.UniversalClient
 	Keys    redis.Keys
-	Partner *summaries.PartnerSource
 	Sources copies.Sources
 }
 
@@ -45,9 +43,6 @@ func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 	}
 	if s.Redis != nil {
 		checks = append(checks, func() []checkup.Finding { return redis.CheckUp(ctx, s.Redis, s.Keys) })
-	}
-	if s.Partner != nil {
-		checks = append(checks, func() []checkup.Finding { return s.Partner.CheckUp(ctx) })
 	}
 	checks = append(checks, func() []checkup.Finding { return s.Sources.CheckUp(ctx) })
 	found := make([][]checkup.Finding, len(checks))

@@ -19,7 +19,6 @@ func DefaultTasks(platforms []media.Platform) []settings.NewTask {
 		{Name: "system.tables", Media: upkeep.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important",
 			Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: upkeep.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
-		{Name: "system.partner", Media: upkeep.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
 		{Name: upkeep.CopyName, Media: upkeep.Name, Handler: upkeep.CopyName, Cron: "~/10 * * * *", Lane: "normal",
 			TimeoutSeconds: 3600},
 		// A day of an account is rebuilt completely. It runs four times an hour, and not together with the tasks of every

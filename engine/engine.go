@@ -34,7 +34,6 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/copies"
 	"adsync/base/store/settings"
-	"adsync/base/store/summaries"
 	"adsync/base/timer"
 	"adsync/base/trace"
 	"adsync/consumer"
@@ -151,8 +150,6 @@ type Deps struct {
 	// Waiting is the clock of retries: the database's.
 	Waiting clock.Clock
 	Node    string
-	// Partner has the business's own figures; nil without any.
-	Partner *summaries.PartnerSource
 	// Sources are the databases whose tables are copied.
 	Sources copies.Sources
 	// Files makes report files; nil for a process that makes none.
@@ -253,7 +250,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		}
 	}
 	all = append(all, upkeep.Handlers(upkeep.Deps{
-		Store: e.deps.Store, Marks: e.deps.Store.Data, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner,
+		Store: e.deps.Store, Marks: e.deps.Store.Data, Clock: e.deps.Planning, Logger: e.deps.Logger,
 		Sources: e.deps.Sources, Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer,
 	})...)
 	files := publish.Deps{Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning, Node: e.deps.Node,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,8 +14,8 @@ import (
 	"adsync/base/day"
 	"adsync/base/secret"
 	"adsync/base/sqldb"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
-	"adsync/base/store/summaries"
 	simworld "adsync/simulator/world"
 	"adsync/standalone/verify"
 )
@@ -63,10 +64,51 @@ func openPartnerFile(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-func partnerSettings(path string) summaries.PartnerConfig {
-	cfg := summaries.DefaultPartnerConfig()
-	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
-	return cfg
+// partnerSource is the name of the partner's database among the sources, and partnerCopy that of its copy.
+const (
+	partnerSource = "simulated"
+	partnerCopy   = "partner"
+)
+
+// seedPartnerCopy makes the copy of the partner's table, unless there is one.
+func (s *stack) seedPartnerCopy(ctx context.Context) error {
+	have, err := s.store.TableCopies(ctx)
+	if err != nil || slices.ContainsFunc(have, func(c copies.TableCopy) bool { return c.IsPartner() }) {
+		return err
+	}
+	by := settings.Editor{Actor: "adsync", Action: "copy.put"}
+	return s.store.PutTableCopy(ctx, by, partnerCopy, func(c *copies.TableCopy) error {
+		c.Source, c.SourceTable, c.Into = partnerSource, "partner_daily", copies.PartnerTable
+		c.Complete()
+		return c.Validate()
+	})
+}
+
+// openSources opens the databases whose tables are copied. That of the partner is part of a simulated world: it is
+// filled, and its copy is made if no copy has its target.
+func (s *stack) openSources(ctx context.Context) (err error) {
+	all := maps.Clone(s.Sources)
+	if s.Live == nil {
+		if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
+			return err
+		}
+		if err := s.seedPartnerCopy(ctx); err != nil {
+			return err
+		}
+		if _, taken := all[partnerSource]; taken {
+			return fmt.Errorf("sources.%s: rename it: standalone has a source of this name for the simulated world",
+				partnerSource)
+		}
+		if all == nil {
+			all = copies.SourcesConfig{}
+		}
+		all[partnerSource] = copies.SourceConfig{Driver: sqldb.SQLite, DSN: secret.NewText(s.dir.file(partnerFile))}
+	}
+	if s.sources, err = copies.OpenSources(all); err != nil {
+		return err
+	}
+	s.opened(s.sources.Close)
+	return nil
 }
 
 // seedPartner fills the partner's database with figures of the world's last days. They are derived from the objects'

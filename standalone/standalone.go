@@ -24,8 +24,8 @@ import (
 	"adsync/base/service"
 	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/ledger"
-	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/consumer"
 	"adsync/engine"
@@ -66,6 +66,7 @@ type Options struct {
 	RateLimit ratelimit.Config
 	Debug     telemetry.DebugConfig
 	Jobs      jobs.Config // of the job queue, which is not served with Once and Live
+	Sources   copies.SourcesConfig
 	Logger    *slog.Logger
 	Level     *slog.LevelVar // of Logger; nil if it does not change
 	Out       io.Writer      // the screen, or the report of Once
@@ -117,9 +118,9 @@ type stack struct {
 	runs    *runs.Runs
 	board   *overview.Cache
 	truth   *truth
-	jobs    *jobs.Server             // nil if none is served
-	partner *summaries.PartnerSource // nil for a live account
-	closers []func() error           // in the order in which they were opened
+	jobs    *jobs.Server   // nil if none is served
+	sources copies.Sources // the partner's database, and those of the settings
+	closers []func() error // in the order in which they were opened
 }
 
 // opened registers a function to be called at the end, in reverse order.
@@ -200,7 +201,7 @@ func (s *stack) open(ctx context.Context) error {
 	}
 	deps := engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
-		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner,
+		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Sources: s.sources,
 		Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}
 	if err := s.openOutside(ctx, &deps); err != nil {
@@ -225,10 +226,7 @@ func (s *stack) openTables(ctx context.Context, box *secret.Box) (err error) {
 	if err := s.world.bind(ctx, s.store, box); err != nil {
 		return err
 	}
-	if s.Live != nil {
-		return nil
-	}
-	if err := s.openPartner(ctx); err != nil {
+	if err := s.openSources(ctx); err != nil || s.Live != nil {
 		return err
 	}
 	if s.Once {
@@ -245,18 +243,6 @@ func (s *stack) openFiles() (*engine.Files, error) {
 		s.opened(files.Close)
 	}
 	return files, err
-}
-
-// openPartner fills and opens the partner's database.
-func (s *stack) openPartner(ctx context.Context) (err error) {
-	if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
-		return err
-	}
-	if s.partner, err = summaries.OpenPartner(partnerSettings(s.dir.file(partnerFile))); err != nil {
-		return err
-	}
-	s.opened(s.partner.Close)
-	return nil
 }
 
 func (s *stack) addServices(database *clock.Database, parts *engine.Engine) error {

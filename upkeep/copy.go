@@ -5,9 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"adsync/base/day"
 	"adsync/base/sqldb"
 	"adsync/base/store/copies"
+	"adsync/base/store/summaries"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
@@ -22,9 +26,18 @@ const noCopy = "-"
 type tableCopy struct {
 	Deps
 	noParams
+	causes   *telemetry.CauseLog
+	unusable media.Unusable
 }
 
 var _ media.Lister = tableCopy{}
+
+func newTableCopy(deps Deps) tableCopy {
+	if deps.Registerer == nil {
+		deps.Registerer = prometheus.NewRegistry()
+	}
+	return tableCopy{Deps: deps, causes: telemetry.NewCauseLog(deps.Logger), unusable: media.NewUnusable(deps.Registerer)}
+}
 
 // copyStore is what the copies need of the store.
 type copyStore interface {
@@ -62,9 +75,27 @@ func (k tableCopy) Run(ctx context.Context, work media.Work, _ struct{}) (media.
 	if err != nil {
 		return media.Result{}, err
 	}
-	rows, err := k.Store.CopyTable(ctx, c, k.Sources, day.Of(k.Clock.Now(), time.UTC))
+	var rows int
+	if c.IsPartner() {
+		rows, err = k.copyPartner(ctx, &c)
+	} else {
+		rows, err = k.Store.CopyTable(ctx, c, k.Sources, day.Of(k.Clock.Now(), time.UTC))
+	}
 	if errors.Is(err, copies.ErrOvertaken) {
 		err = media.ErrSuperseded
 	}
 	return media.Result{Rows: rows}, err
+}
+
+// copyPartner runs the copy of the business's own figures.
+func (k tableCopy) copyPartner(ctx context.Context, c *copies.TableCopy) (rows int, err error) {
+	return k.Store.RunCopy(ctx, c, func(state *copies.State) (int, error) {
+		from, err := summaries.OpenPartner(c, k.Sources)
+		if err != nil {
+			return 0, copies.OneLine(err)
+		}
+		l := partnerCopy{Deps: k.Deps, causes: k.causes, unusable: k.unusable, from: from, state: state}
+		err = l.run(ctx)
+		return l.rows, err
+	})
 }

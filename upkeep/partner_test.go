@@ -15,9 +15,10 @@ import (
 	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
-	"adsync/base/store/summaries"
+	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
@@ -45,20 +46,23 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 		account TEXT NOT NULL DEFAULT '900',
 		level TEXT NOT NULL DEFAULT 'account', object_id TEXT NOT NULL DEFAULT '', new_users INTEGER, returning_users INTEGER,
 		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
-	cfg := summaries.DefaultPartnerConfig()
-	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
-	source, err := summaries.OpenPartner(cfg)
+	sources, err := copies.OpenSources(copies.SourcesConfig{"games": {Driver: sqldb.SQLite, DSN: secret.NewText(path)}})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, source.Close()) })
+	t.Cleanup(func() { require.NoError(t, sources.Close()) })
 
 	s := storetest.New(t)
+	require.NoError(t, s.PutTableCopy(t.Context(), settings.Editor{}, "partner", func(c *copies.TableCopy) error {
+		c.Source, c.SourceTable, c.Into = "games", "partner_daily", copies.PartnerTable
+		c.Complete()
+		return c.Validate()
+	}))
 	_, err = s.PutAccounts(t.Context(), "tulip", 1,
 		[]settings.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	handlers := upkeep.Handlers(upkeep.Deps{
 		Store: s, Marks: s.Data, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Partner: source, Platforms: []media.Platform{invented.New()},
+		Sources: sources, Platforms: []media.Platform{invented.New()},
 	})
 	return s, media.NewRegistry(handlers...), &log, p
 }
@@ -98,20 +102,20 @@ func TestPartner_IsCopiedFromWhereTheLastLoadEnded(t *testing.T) {
 	p.put(1, 48*time.Hour, 10)
 	p.put(2, 24*time.Hour, 20)
 	p.put(3, time.Minute, 30)
-	require.Equal(t, 3, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 3, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.Equal(t, map[int64]int64{1: 10, 2: 20, 3: 30}, copied(t, s))
-	require.Zero(t, run(t, r, "system.partner", "partner", "").Rows)
+	require.Zero(t, run(t, r, upkeep.CopyName, "partner", "").Rows)
 
 	// A transaction that was long under way: its stamp is older than what has been read.
 	p.put(4, 10*time.Minute, 40)
 	// No row may come from before the overlap: a load does not read everything again.
 	p.put(5, 20*time.Hour, 50)
 	p.put(1, time.Second, 11)
-	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 2, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.Equal(t, map[int64]int64{1: 11, 2: 20, 3: 30, 4: 40}, copied(t, s))
 
 	p.exec("UPDATE partner_daily SET deleted = 1, updated_at = ? WHERE id = 3", sqldb.At(time.Now()))
-	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.NotContains(t, copied(t, s), int64(3))
 }
 
@@ -120,7 +124,7 @@ func TestPartner_ComesInBatches(t *testing.T) {
 	s, r, _, p := setupPartner(t)
 	p.exec("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)"+
 		" INSERT INTO partner_daily (id, updated_at, new_users) SELECT 10000 - i, ?, i FROM n", sqldb.At(time.Now()))
-	require.Equal(t, 2500, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 2500, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.Len(t, copied(t, s), 2500)
 }
 
@@ -131,29 +135,49 @@ func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
 	p.exec("UPDATE partner_daily SET account = '901', game = NULL")
 	p.put(2, time.Minute, 20)
 	p.exec("UPDATE partner_daily SET level = 'a level of no platform' WHERE id = 2")
-	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.Equal(t, map[int64]int64{1: 10}, copied(t, s))
 	require.Contains(t, log.String(), "accounts that are not known\" media=tulip rows=1")
 	require.Contains(t, log.String(), "id=2 field=level kind=key rows=1 why=\"has more than 16 characters\"")
-	run(t, r, "system.partner", "partner", "")
+	run(t, r, upkeep.CopyName, "partner", "")
 	require.Equal(t, 1, strings.Count(log.String(), "accounts that are not known"), "it is not told at each load")
 
 	ids, err := s.PutAccounts(t.Context(), "tulip", 1,
 		[]settings.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
-	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	marks, err := s.WideDays(t.Context(), "tulip", 1<<62, 10)
 	require.NoError(t, err)
 	require.Len(t, marks, 1)
 	require.Equal(t, ids["901"], marks[0].AccountID)
 }
 
-func TestPartner_WithoutADatabaseSaysSo(t *testing.T) {
+// The copy's row has what its last run did, as that of any copy.
+func TestPartner_ItsRunsAreRecorded(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
-	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))})...)
-	require.Zero(t, run(t, handlers, "system.partner", "partner", ""))
-	require.Contains(t, log.String(), "partner.dsn is empty")
+	s, r, _, p := setupPartner(t)
+	p.put(1, time.Minute, 10)
+	run(t, r, upkeep.CopyName, "partner", "")
+	state := func() copies.State {
+		t.Helper()
+		states, err := s.CopyStates(t.Context())
+		require.NoError(t, err)
+		return states["partner"]
+	}
+	require.EqualValues(t, 1, state().RowCount)
+	require.Empty(t, state().ErrorText)
+	require.NotEmpty(t, state().CursorValue)
+
+	p.exec("DROP TABLE partner_daily")
+	h, _ := r.Get(upkeep.CopyName)
+	_, err := h.Run(t.Context(), media.Work{Key: task.Key{Part: "partner"}})
+	require.ErrorContains(t, err, "copy partner: read the partner's table partner_daily: ")
+	require.Equal(t, err.Error(), state().ErrorText)
+	require.NotEmpty(t, state().CursorValue, "it continues there")
+
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE table_copy SET key_columns = 'day', source = 'x'").Error)
+	_, err = h.Run(t.Context(), media.Work{Key: task.Key{Part: "partner"}})
+	require.ErrorContains(t, err, `copy partner: key_columns: "day"`)
 }
 
 // A figure that is not a number and a missing day each failed the whole load, which was retried until it was dead.
@@ -166,7 +190,7 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	p.exec("INSERT INTO partner_daily (id, updated_at, day, new_users) VALUES (3, ?, '0000-00-00', 30)",
 		sqldb.At(time.Now().Add(-time.Minute)))
 	p.exec("INSERT INTO partner_daily (id, updated_at, new_users) VALUES (4, '', 40)")
-	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 2, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.Contains(t, log.String(), "updated_at is unusable, as key")
 	var strays int
 	require.NoError(t,
@@ -183,7 +207,7 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	require.Contains(t, log.String(), "day is unusable, as key")
 
 	p.exec("UPDATE partner_daily SET new_users = 11, updated_at = ? WHERE id = 1", sqldb.At(time.Now()))
-	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.EqualValues(t, 11, copied(t, s)[1])
 }
 
@@ -193,13 +217,13 @@ func TestPartner_NoCursorLiesInTheFuture(t *testing.T) {
 	s, r, _, p := setupPartner(t)
 	const future = "2100-01-01 00:00:00.000"
 	p.exec("INSERT INTO partner_daily (id, updated_at, new_users) VALUES (1, ?, 10)", future)
-	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	p.put(2, 0, 20)
-	run(t, r, "system.partner", "partner", "")
+	run(t, r, upkeep.CopyName, "partner", "")
 	require.Equal(t, map[int64]int64{1: 10, 2: 20}, copied(t, s))
 
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE partner_cursor SET changed_at = ?", future).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE copy_cursor SET cursor_value = ?", future+"/0").Error)
 	p.put(3, 0, 30)
-	run(t, r, "system.partner", "partner", "")
+	run(t, r, upkeep.CopyName, "partner", "")
 	require.Equal(t, map[int64]int64{1: 10, 2: 20, 3: 30}, copied(t, s))
 }

@@ -13,7 +13,6 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/store/copies"
-	"adsync/base/store/summaries"
 	"adsync/media"
 )
 
@@ -43,8 +42,6 @@ type Deps struct {
 	Marks  Now
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// Partner is the source of the business's own figures; nil = none are copied.
-	Partner *summaries.PartnerSource
 	// Sources are the databases whose tables are copied.
 	Sources copies.Sources
 	// Platforms are the platforms whose summaries are kept and whose holes are filled.
@@ -59,8 +56,7 @@ type Deps struct {
 func Handlers(deps Deps) []media.Handler {
 	return []media.Handler{
 		media.HandlerOf(tables{deps}), media.HandlerOf(summary{Deps: deps}), media.HandlerOf(fill{deps}),
-		media.HandlerOf(reconcile{deps}), media.HandlerOf(newPartner(deps)), media.HandlerOf(wide{Deps: deps}),
-		media.HandlerOf(tableCopy{Deps: deps}),
+		media.HandlerOf(reconcile{deps}), media.HandlerOf(wide{Deps: deps}), media.HandlerOf(newTableCopy(deps)),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"adsync/base/store/results"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
+	"adsync/upkeep"
 )
 
 func TestWide_IsBuiltForWhatIsMarked(t *testing.T) {
@@ -41,7 +42,7 @@ func TestWide_IsBuiltForWhatIsMarked(t *testing.T) {
 	p.exec("UPDATE partner_daily SET level = 'creative', object_id = 'c1'")
 
 	require.Equal(t, 1, run(t, r, "system.wide", "tulip", "").Rows, "what the platform tells")
-	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.Equal(t, 3, run(t, r, "system.wide", "tulip", "").Rows, "and then what the partner does")
 	require.Zero(t, run(t, r, "system.wide", "tulip", "").Rows, "a mark is worked off once")
 	var adgroup, name string

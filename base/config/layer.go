@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 type layer struct {
 	origin   func(line int) string // where a value of this source was written
 	origins  map[string]string     // by full key
+	removed  map[string]string     // of Options
 	problems []Problem
 }
 
@@ -77,7 +79,7 @@ func (l *layer) takeMapping(n *node, key string, y *yaml.Node) any {
 		}
 		if child == nil {
 			// The value of an unknown key is not shown: it may be a secret under a misspelt name.
-			l.refuse(full, "", name.Line, "there is no such setting%s", l.hint(n, name.Value))
+			l.refuse(full, "", name.Line, "there is no such setting%s", cmp.Or(l.instead(full), l.hint(n, name.Value)))
 			continue
 		}
 		if v := l.take(child, full, value); v != nil {
@@ -85,6 +87,15 @@ func (l *layer) takeMapping(n *node, key string, y *yaml.Node) any {
 		}
 	}
 	return taken
+}
+
+// instead returns what replaces the section of a key, as the end of a message; "" for a section that never was.
+func (l *layer) instead(key string) string {
+	section, _, _ := strings.Cut(key, ".")
+	if text := l.removed[section]; text != "" {
+		return " any more: " + text
+	}
+	return ""
 }
 
 func (l *layer) hint(n *node, name string) string {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,8 @@ type Options struct {
 	IgnoreEnv []string   // variables with the prefix that are no settings; a trailing * matches any ending
 	Overrides []Override // from the command line; they win over all others
 	Sections  []string   // the top sections that must be valid; nil for all
+	// Removed are the top sections that earlier releases had, each with what replaces it.
+	Removed map[string]string
 }
 
 // Override is a setting given on the command line.
@@ -65,7 +68,7 @@ func Load(into any, o Options) (*Sources, error) {
 	var problems []Problem
 	merged := koanf.New(".")
 	for _, read := range []func(*node, *layer, Options) map[string]any{readFile, readEnv, readOverrides} {
-		l := &layer{origin: func(int) string { return "" }, origins: origins}
+		l := &layer{origin: func(int) string { return "" }, origins: origins, removed: o.Removed}
 		values := read(root, l, o)
 		problems = append(problems, l.problems...)
 		if err := merged.Load(confmap.Provider(values, ""), nil); err != nil {
@@ -155,7 +158,10 @@ func readEnv(root *node, l *layer, o Options) map[string]any {
 		case ignored(name, vars[name], o.IgnoreEnv):
 		default:
 			message := "no setting has this name"
-			if near := closest(strings.TrimPrefix(name, EnvPrefix), known); near != "" {
+			section, _, _ := strings.Cut(strings.TrimPrefix(name, EnvPrefix), "_")
+			if instead := l.instead(strings.ToLower(section)); instead != "" {
+				message += instead
+			} else if near := closest(strings.TrimPrefix(name, EnvPrefix), known); near != "" {
 				message += "; did you mean " + EnvPrefix + near + "?"
 			}
 			l.problems = append(l.problems, Problem{Key: name, Origin: "environment", Message: message})
@@ -184,7 +190,7 @@ func readOverrides(root *node, l *layer, o Options) map[string]any {
 		n := root.find(ov.Key)
 		switch {
 		case n == nil:
-			l.refuse(ov.Key, "", 0, "there is no such setting%s", nearestSetting(root, ov.Key))
+			l.refuse(ov.Key, "", 0, "there is no such setting%s", cmp.Or(l.instead(ov.Key), nearestSetting(root, ov.Key)))
 		case !n.value.IsValid():
 			l.refuse(ov.Key, "", 0, "is part of a list or map, which is set as a whole")
 		case n.kind == section:

@@ -14,7 +14,6 @@ import (
 	"adsync/base/redis"
 	"adsync/base/store"
 	"adsync/base/store/copies"
-	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/show"
@@ -34,8 +33,8 @@ variables, values of a wrong type or out of range, and missing values, each with
 was set and what would be right. Exits with 0 if there is nothing, and with 2 otherwise. It connects to
 nothing, unless --connect is given.
 
-With --connect it then connects to the databases and their replicas, to each Kafka broker, to Redis, to the
-partner's database and to the sources of copies. It reports whether each is reached, which rights the user
+With --connect it then connects to the databases and their replicas, to each Kafka broker, to Redis, and to
+the sources of copies. It reports whether each is reached, which rights the user
 lacks, with the statement that grants them, and settings of the servers that adsync depends on: binlog_format,
 max_allowed_packet, limits of connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy.
 It changes nothing on them, and exits with 1 if there is a fault. A warning is not a fault.`,
@@ -77,7 +76,7 @@ It changes nothing on them, and exits with 1 if there is a fault. A warning is n
 // connectedBy lists the servers that a command connects to, as sections of the settings. Other commands start their
 // own servers.
 var connectedBy = map[string][]string{
-	"serve":   {"store", "broker", "redis", "partner", "sources"},
+	"serve":   {"store", "broker", "redis", "sources"},
 	"migrate": {"store", "broker"},
 	"bind":    {"store", "redis"},
 	"unbind":  {"store"},
@@ -141,9 +140,6 @@ func openServers(cmd *cobra.Command, cfg settings.Config, sections []string) (se
 			if servers.Redis, err = redis.Open(cfg.Redis); err == nil {
 				closers = append(closers, servers.Redis.Close)
 			}
-		case "partner":
-			servers.Partner, err = summaries.OpenPartner(cfg.Partner)
-			closers = append(closers, servers.Partner.Close)
 		case "sources":
 			servers.Sources, err = copies.OpenSources(cfg.Sources)
 			closers = append(closers, servers.Sources.Close)

@@ -157,13 +157,29 @@ func TestConfigCheck_RefusesPasswordsInAddressesAndShowsNone(t *testing.T) {
 	}
 }
 
+// Settings of earlier releases are refused with what replaces them.
+func TestConfig_NamesWhatReplacesARemovedSection(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "old.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("partner:\n  dsn: hunter2\n"), 0o600))
+	for _, r := range []result{
+		adsync(append([]string{"ADSYNC_PARTNER_DSN=hunter2"}, secretEnviron...), "config", "print"),
+		adsync(secretEnviron, "config", "print", "--config", file),
+		adsync(secretEnviron, "config", "print", "--set", "partner.table=business"),
+	} {
+		require.Equal(t, exitUsage, r.code)
+		require.Contains(t, r.stderr, "any more: the business's own figures are a copy of a table of one of the sources")
+		require.NotContains(t, r.stdout+r.stderr, "hunter2")
+	}
+}
+
 func TestConfig_WarnsOfSecretsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for key, variable := range map[string]string{
 		"secret.keys": "ADSYNC_SECRET_KEYS", "store.data.writer": "ADSYNC_STORE_DATA_WRITER",
 		"redis.password": "ADSYNC_REDIS_PASSWORD",
 		"api.tokens":     "ADSYNC_API_TOKENS", "broker.sasl.password": "ADSYNC_BROKER_SASL_PASSWORD",
-		"partner.dsn": "ADSYNC_PARTNER_DSN",
+		"jobs.admin_password": "ADSYNC_JOBS_ADMIN_PASSWORD",
 	} {
 		value := "hunter2"
 		if key == "secret.keys" || key == "api.tokens" {

@@ -31,6 +31,10 @@ func TestCopies_AreShownAndChanged(t *testing.T) {
 			"copy_orders",
 		},
 		{
+			[]string{"put", "orders", "--target", "partner_daily"}, aTableCopy,
+			`PUT /api/v1/copies/orders {"target":"partner_daily"}`, "copy_orders",
+		},
+		{
 			[]string{"delete", "orders"}, aTableCopy, "DELETE /api/v1/copies/orders ",
 			"Deleted the copy orders. The table copy_orders stays.\n",
 		},

@@ -18,7 +18,6 @@ import (
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/store/copies"
-	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
 	"adsync/cmd/adsync/internal/settings"
@@ -157,9 +156,6 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 	if p.Redis, err = redis.Open(cfg.Redis); err != nil {
 		return nil, fmt.Errorf("set up Redis: %w", err)
 	}
-	if p.Partner, err = summaries.OpenPartner(cfg.Partner); err != nil {
-		return nil, err
-	}
 	if p.Sources, err = copies.OpenSources(cfg.Sources); err != nil {
 		return nil, err
 	}
@@ -184,7 +180,7 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 	p.Keys = redis.NewKeys(cfg.Redis.KeyPrefix)
 	p.parts = engine.New(engine.Deps{
 		Store: p.Store, Broker: p.Broker, Redis: p.Redis, Keys: p.Keys, Box: p.box,
-		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Sources: p.Sources, Files: p.files,
+		Planning: p.clock, Waiting: p.clock, Node: node(), Sources: p.Sources, Files: p.files,
 		Jobs: p.jobs, External: external, Retention: cfg.Retention, Tracer: p.tracer,
 		Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
@@ -219,7 +215,6 @@ func (p *instance) addShared(m *service.Manager, cfg settings.Config, chosen rol
 	if p.files != nil {
 		m.Add("report files", service.Func{StopFunc: closing(p.logger, "report files", p.files.Close)})
 	}
-	m.Add("partner", service.Func{StopFunc: closing(p.logger, "partner", p.Partner.Close)})
 	m.Add("sources", service.Func{StopFunc: closing(p.logger, "sources", p.Sources.Close)})
 	m.Add("jobs of subtasks", service.Func{StopFunc: closing(p.logger, "jobs of subtasks", p.jobs.Close)})
 	m.AddPatient("schema", awaited(p.logger, "the databases", p.Store.CheckSchema))

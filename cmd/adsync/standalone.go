@@ -193,7 +193,7 @@ func runStandalone(ctx context.Context, cfg settings.Config, o standalone.Option
 	}
 	o.API, o.RateLimit, o.Debug, o.Logger = cfg.API, cfg.RateLimit, cfg.Debug, logger
 	o.Level = current
-	o.Jobs = cfg.Jobs
+	o.Jobs, o.Sources = cfg.Jobs, cfg.Sources
 	return standalone.Run(ctx, o)
 }
 

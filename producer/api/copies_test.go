@@ -10,6 +10,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/copies"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 	"adsync/client"
 )
 
@@ -109,4 +110,46 @@ func TestCopy_AnOrderCountsTheEnabledCopies(t *testing.T) {
 	w := b.post("/api/v1/tasks/system.copy/run", `{"scope": "all", "dry_run": true}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Contains(t, w.Body.String(), `"subtasks":2`)
+}
+
+// The business's own figures are a copy whose key and cursor are fixed. One copy at most has them.
+func TestCopy_OfTheBusinesssFigures(t *testing.T) {
+	t.Parallel()
+	cfg := storetest.Config(t)
+	from := storetest.Open(t, cfg)
+	b := setup(t)
+	b.sources = sourceOf(t, cfg)
+	b.serve(b.producer, registry(b.store), fixedClock{})
+	path := copiesPath + "/partner"
+	const body = `{"source": "erp", "source_table": "business", "target": "partner_daily"}`
+	want := client.TableCopy{Name: "partner", Source: "erp", SourceTable: "business", Target: "partner_daily",
+		KeyColumns: []string{"id"}, CursorColumn: "updated_at", OverlapSeconds: 900, Enabled: true}
+	require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodPut, path, body))
+	require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodPut, path, body), "again")
+
+	for request, field := range map[string]string{
+		`{"target": "report_daily"}`:                   "target",
+		`{"key_columns": ["day"]}`:                     "key_columns",
+		`{"cursor_column": "day"}`:                     "cursor_column",
+		`{"window_days": 7, "day_column": "day"}`:      "window_days",
+		`{"target": "partner_daily", "source": "ERP"}`: "source",
+	} {
+		w := b.call(http.MethodPut, path, request, adminToken)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
+		require.Len(t, b.problem(w).Errors, 1, request)
+		require.Equal(t, field, b.problem(w).Errors[0].Field, request)
+	}
+	w := b.call(http.MethodPut, copiesPath+"/second", body, adminToken)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
+	require.Contains(t, w.Body.String(), "partner_daily is written by the copy partner: delete that one first")
+
+	check := func() client.TableCopyCheck {
+		return answerOf[client.TableCopyCheck](b, http.MethodPost, path+"/check", "")
+	}
+	require.Len(t, check().Problems, 1)
+	require.Contains(t, check().Problems[0], "source_table: business cannot be read: ")
+	require.NoError(t, from.Data.Writer(t.Context()).Exec("CREATE TABLE business ("+
+		strings.Join(summaries.PartnerColumns, " INTEGER, ")+" INTEGER)").Error)
+	require.Equal(t, client.TableCopyCheck{Ok: true, Problems: []string{}, Columns: summaries.PartnerColumns,
+		LeftOut: []string{}}, check())
 }

@@ -55,7 +55,7 @@ func (l *unusableItems) addUnusable(context.Context) error {
 				rawtable.AttributeFault: "the values were repaired",
 			}[f.Kind]))
 			a.Remedy = "partner_unusable names the rows and what is wrong. Correct them in the partner's table, with a new " +
-				"updated_at: the next load clears this."
+				"updated_at: the next run of the copy clears this."
 		}
 		l.add(a)
 	}

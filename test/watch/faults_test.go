@@ -561,15 +561,15 @@ func ticksAreRefused(p *plant) func() {
 }
 
 func taskIsMistyped(p *plant) func() {
-	p.edit(partner, "cron", "at noon")
-	return func() { p.edit(partner, "cron", "~/10 * * * *") }
+	p.edit(single, "cron", "at noon")
+	return func() { p.edit(single, "cron", "~/10 * * * *") }
 }
 
 // laneIsClosed puts a task on a lane that no consumer reads.
 func laneIsClosed(p *plant) func() {
 	p.exec("config", "INSERT INTO lane (media, name, pool_size) VALUES ('system', 'closed', 0)")
-	p.edit(partner, "lane", "closed")
-	return func() { p.edit(partner, "lane", "normal") }
+	p.edit(single, "lane", "closed")
+	return func() { p.edit(single, "lane", "normal") }
 }
 
 // subscribe makes a subscription, orders its file of a day, and returns the file's id.
@@ -735,14 +735,14 @@ func (p *plant) still() {
 	p.rest()
 }
 
-// partner is a task of one subtask.
-const partner = "system.partner"
+// single is a task of one subtask: the only copy is the partner's.
+const single = "system.copy"
 
 func handlerHangs(p *plant) func() {
-	p.edit(partner, "timeout_seconds", 1)
+	p.edit(single, "timeout_seconds", 1)
 	p.still()
-	p.arm("consumer.handled", "wait 20s", func() { p.order(nil, partner) })
-	return func() { p.edit(partner, "timeout_seconds", 300) }
+	p.arm("consumer.handled", "wait 20s", func() { p.order(nil, single) })
+	return func() { p.edit(single, "timeout_seconds", 3600) }
 }
 
 func handlerPanics(p *plant) func() {
@@ -760,10 +760,10 @@ func clockJumps(p *plant) func() {
 // processDies makes a subtask kill its process four times. After that the subtask is isolated and takes a long time.
 func processDies(p *plant) func() {
 	// The clock runs again after each start, and other tasks would meet the failpoint.
-	p.exec("config", "UPDATE cron_task SET enabled = 0 WHERE name <> ?", partner)
+	p.exec("config", "UPDATE cron_task SET enabled = 0 WHERE name <> ?", single)
 	p.send(http.MethodPost, "/api/v1/tasks/reload", nil)
 	p.rest()
-	p.arm("consumer.handling", "kill", func() { p.order(nil, partner) })
+	p.arm("consumer.handling", "kill", func() { p.order(nil, single) })
 	for range 3 {
 		p.program.died(p.t)
 		p.arm("consumer.handling", "kill", p.launch)

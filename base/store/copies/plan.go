@@ -62,19 +62,15 @@ func (s CopyRows) PlanCopy(ctx context.Context, c TableCopy, sources Sources) (*
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Plan{of: c, from: sources[c.Source]}
+	p := &Plan{of: c}
 	var errs []error
-	if p.from == nil {
-		errs = append(errs, fmt.Errorf("source: the settings of this process have no sources.%s: add it to those of all "+
-			"producers and consumers", c.Source))
-	}
 	var read []column
-	if p.from != nil {
-		var err error
-		if read, err = p.from.columns(ctx, c.SourceTable); err != nil {
-			errs = append(errs, fmt.Errorf("source_table: %s of the source %s cannot be read: %w: correct the name, start the "+
-				"server, or give the user SELECT on it", c.SourceTable, c.Source, err))
-		}
+	var err error
+	if p.from, err = sources.Of(&c); err != nil {
+		errs = append(errs, err)
+	} else if read, err = p.from.columns(ctx, c.SourceTable); err != nil {
+		errs = append(errs, fmt.Errorf("source_table: %s of the source %s cannot be read: %w: correct the name, start the "+
+			"server, or give the user SELECT on it", c.SourceTable, c.Source, err))
 	}
 	written, keys, err := s.targetOf(ctx, &c)
 	if err != nil {

@@ -24,29 +24,40 @@ const keysMax = 5_000_000
 // another is under way, has the effect of one. today is the last day of the window, in UTC. The error names what is
 // wrong and what would be right; it is ErrOvertaken if a later run has begun.
 func (s CopyRows) CopyTable(ctx context.Context, c TableCopy, sources Sources, today day.Day) (rows int, err error) {
-	r := run{CopyRows: s}
-	if r.state, err = s.begin(ctx, &c); err != nil {
+	return s.RunCopy(ctx, &c, func(state *State) (int, error) {
+		plan, err := s.PlanCopy(ctx, c, sources)
+		if err != nil {
+			return 0, OneLine(err)
+		}
+		r := run{CopyRows: s, plan: plan, state: state}
+		err = r.run(ctx, today)
+		return r.rows, err
+	})
+}
+
+// RunCopy runs work as a run of a copy, and records its end with how many rows it wrote and deleted. The work writes
+// through WriteCopy. The error names the copy, unless it is ErrOvertaken: a later run has begun.
+func (s CopyRows) RunCopy(ctx context.Context, c *TableCopy, work func(state *State) (rows int, err error)) (int,
+	error) {
+	state, err := s.begin(ctx, c)
+	if err != nil {
 		return 0, err
 	}
-	if r.plan, err = s.PlanCopy(ctx, c, sources); err != nil {
-		err = OneLine(err)
-	} else {
-		err = r.run(ctx, today)
-	}
+	rows, err := work(&state)
 	if errors.Is(err, ErrOvertaken) || errors.Is(ctx.Err(), context.Canceled) { // Another try records the end.
-		return r.rows, err
+		return rows, err
 	}
 	if err != nil {
 		err = fmt.Errorf("copy %s: %w", c.Name, err)
 	}
-	return r.rows, sqldb.FirstError(err, s.end(context.WithoutCancel(ctx), &r.state, r.rows, err))
+	return rows, sqldb.FirstError(err, s.end(context.WithoutCancel(ctx), &state, rows, err))
 }
 
 // run is one run of a copy.
 type run struct {
 	CopyRows
 	plan  *Plan
-	state State
+	state *State
 	rows  int
 }
 
@@ -76,7 +87,7 @@ func (r *run) changed(ctx context.Context) error {
 	}
 	read := slices.Concat(p.columns, []column{p.cursor})
 	column := quote(p.cursor.name)
-	query := "SELECT " + selectedAll(p.from.dialect, read) + " FROM " + quote(p.of.SourceTable)
+	query := "SELECT " + selectedAll(p.from.Dialect, read) + " FROM " + quote(p.of.SourceTable)
 	var args []any
 	if r.state.CursorValue != "" {
 		from, err := p.startAt(r.state.CursorValue)
@@ -116,7 +127,7 @@ func (r *run) put(ctx context.Context, rows [][]any, cursor string) error {
 			}
 		}
 	}
-	if err := r.CopyRows.put(ctx, p, &r.state, rows, cursor); err != nil {
+	if err := r.CopyRows.put(ctx, p, r.state, rows, cursor); err != nil {
 		if _, away := sqldb.Unavailable(err); away || errors.Is(err, ErrOvertaken) || ctx.Err() != nil {
 			return err
 		}
@@ -198,7 +209,7 @@ func (r *run) replace(ctx context.Context, since string) error {
 		where, args = " WHERE "+quote(p.of.DayColumn)+" >= ?", []any{since}
 	}
 	keys := map[keySum]struct{}{}
-	query := "SELECT " + selectedAll(p.from.dialect, p.columns) + " FROM " + quote(p.of.SourceTable) + where
+	query := "SELECT " + selectedAll(p.from.Dialect, p.columns) + " FROM " + quote(p.of.SourceTable) + where
 	err := p.from.each(ctx, p.columns, query, args, func(rows [][]any) error {
 		for _, row := range rows {
 			keys[sumOf(row[:p.keys()])] = struct{}{}
@@ -226,7 +237,7 @@ func (r *run) replace(ctx context.Context, since string) error {
 			"them with DELETE FROM %s%s", p.of.SourceTable, p.of.Source, p.of.Target(), len(gone), p.of.Target(),
 			strings.Replace(where, "?", "'"+since+"'", 1))
 	}
-	if err := r.remove(ctx, p, &r.state, gone); err != nil {
+	if err := r.remove(ctx, p, r.state, gone); err != nil {
 		return fmt.Errorf("delete rows of %s: %w", p.of.Target(), err)
 	}
 	r.rows += len(gone)

@@ -61,9 +61,9 @@ const (
 
 // Source is another database. It is only read.
 type Source struct {
+	Pool    *sql.DB
+	Dialect sqldb.Dialect
 	name    string
-	pool    *sql.DB
-	dialect sqldb.Dialect
 }
 
 // Sources are the databases whose tables are copied, by name. A nil map has none.
@@ -77,16 +77,25 @@ func OpenSources(cfg SourcesConfig) (Sources, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open the source %s: %w", name, err), all.Close())
 		}
-		all[name] = &Source{name: name, pool: pool, dialect: sqldb.Dialect(of.Driver)}
+		all[name] = &Source{Pool: pool, Dialect: sqldb.Dialect(of.Driver), name: name}
 	}
 	return all, nil
+}
+
+// Of returns the source of a copy. The error names the setting that lacks.
+func (s Sources) Of(c *TableCopy) (*Source, error) {
+	if of := s[c.Source]; of != nil {
+		return of, nil
+	}
+	return nil, fmt.Errorf("source: the settings of this process have no sources.%s: add it to those of all producers "+
+		"and consumers", c.Source)
 }
 
 // Close closes all connections.
 func (s Sources) Close() error {
 	var errs []error
 	for _, of := range s {
-		errs = append(errs, of.pool.Close())
+		errs = append(errs, of.Pool.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -96,7 +105,7 @@ func (s Sources) CheckUp(ctx context.Context) []checkup.Finding {
 	var all []checkup.Finding
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		report := &checkup.Report{Server: "source " + name}
-		if sqldb.Reached(report, s[name].pool.PingContext(ctx)) {
+		if sqldb.Reached(report, s[name].Pool.PingContext(ctx)) {
 			report.Add("reached", checkup.OK, "", "")
 		}
 		all = append(all, report.Findings...)
@@ -112,7 +121,7 @@ type column struct {
 
 // columns returns the columns of a table or view.
 func (s *Source) columns(ctx context.Context, table string) ([]column, error) {
-	rows, err := s.pool.QueryContext(ctx, "SELECT * FROM "+quote(table)+" WHERE 1 = 0") //nolint:gosec // It is validated.
+	rows, err := s.Pool.QueryContext(ctx, "SELECT * FROM "+quote(table)+" WHERE 1 = 0") //nolint:gosec // It is validated.
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +175,7 @@ func selectedAll(d sqldb.Dialect, columns []column) string {
 // now returns the time of the source.
 func (s *Source) now(ctx context.Context) (time.Time, error) {
 	var now sqldb.Time
-	err := s.pool.QueryRowContext(ctx, "SELECT "+s.dialect.Now()).Scan(&now)
+	err := s.Pool.QueryRowContext(ctx, "SELECT "+s.Dialect.Now()).Scan(&now)
 	return now.Time, err
 }
 
@@ -174,7 +183,7 @@ func (s *Source) now(ctx context.Context) (time.Time, error) {
 // remains open while use works on a piece.
 func (s *Source) each(ctx context.Context, columns []column, query string, args []any,
 	use func(rows [][]any) error) error {
-	rows, err := s.pool.QueryContext(ctx, query, args...)
+	rows, err := s.Pool.QueryContext(ctx, query, args...)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -182,7 +191,7 @@ func (s *Source) each(ctx context.Context, columns []column, query string, args 
 	var piece [][]any
 	bytes := 0
 	for rows.Next() {
-		row, size, err := scanRow(rows, s.dialect, columns)
+		row, size, err := scanRow(rows, s.Dialect, columns)
 		if err != nil {
 			return s.failed(err)
 		}

@@ -76,9 +76,10 @@ func (s CopyRows) begin(ctx context.Context, c *TableCopy) (state State, err err
 	return state, nil
 }
 
-// hold runs a write in a transaction that no other run can come before, or returns ErrOvertaken. It may be repeated.
-func (s CopyRows) hold(ctx context.Context, state *State, write func(tx *gorm.DB) error) error {
-	return s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
+// WriteCopy runs a write in a transaction that no other run can come before, and moves the cursor in it, or returns
+// ErrOvertaken. write may be called repeatedly.
+func (s CopyRows) WriteCopy(ctx context.Context, state *State, cursor string, write func(tx *gorm.DB) error) error {
+	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		var version int64
 		err := tx.Raw("SELECT version FROM "+stateTable+" WHERE name = ?"+s.Data.Dialect().ForUpdate(), state.Name).Row().
 			Scan(&version)
@@ -88,18 +89,8 @@ func (s CopyRows) hold(ctx context.Context, state *State, write func(tx *gorm.DB
 		if err != nil {
 			return err
 		}
-		return write(tx)
-	})
-}
-
-// put writes rows, those of the key first, and the cursor behind them.
-func (s CopyRows) put(ctx context.Context, p *Plan, state *State, rows [][]any, cursor string) error {
-	err := s.hold(ctx, state, func(tx *gorm.DB) error {
-		if err := s.Data.Upsert(tx, p.table(), slices.Clone(rows)); err != nil {
+		if err := write(tx); err != nil || cursor == state.CursorValue {
 			return err
-		}
-		if cursor == state.CursorValue {
-			return nil
 		}
 		return tx.Exec("UPDATE "+stateTable+" SET cursor_value = ? WHERE name = ?", cursor, state.Name).Error
 	})
@@ -109,11 +100,18 @@ func (s CopyRows) put(ctx context.Context, p *Plan, state *State, rows [][]any, 
 	return err
 }
 
+// put writes rows, those of the key first, and the cursor behind them.
+func (s CopyRows) put(ctx context.Context, p *Plan, state *State, rows [][]any, cursor string) error {
+	return s.WriteCopy(ctx, state, cursor, func(tx *gorm.DB) error {
+		return s.Data.Upsert(tx, p.table(), slices.Clone(rows))
+	})
+}
+
 // remove deletes rows of the target by their keys.
 func (s CopyRows) remove(ctx context.Context, p *Plan, state *State, keys [][]any) error {
 	table := p.table()
 	for piece := range slices.Chunk(sqldb.SortByKey(keys, p.keys()), batchRows) {
-		err := s.hold(ctx, state, func(tx *gorm.DB) error {
+		err := s.WriteCopy(ctx, state, state.CursorValue, func(tx *gorm.DB) error {
 			return s.Data.DeleteByTuples(tx, table.Name, table.Key, piece, "1 = ?", 1)
 		})
 		if err != nil {

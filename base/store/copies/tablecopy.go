@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,7 +29,9 @@ type TableCopy struct {
 	Name        string `gorm:"primaryKey"`
 	Source      string // the name of the database in the setting sources
 	SourceTable string // a table or a view, which may have the name of its schema before a dot
-	KeyColumns  string // those of the target's primary or unique key, separated by commas
+	// Into is the table that the copy writes: PartnerTable, or "" for copy_NAME.
+	Into       string `gorm:"column:target;serializer:optional"`
+	KeyColumns string // those of the source's key, and of a key of copy_NAME, separated by commas
 	// CursorColumn rises with each change of a row: a moment or a whole number; "" = none.
 	CursorColumn string `gorm:"serializer:optional"`
 	// OverlapSeconds is how far before the cursor a run begins to read; 0 for a cursor of numbers.
@@ -42,8 +45,17 @@ type TableCopy struct {
 // TableName implements schema.Tabler.
 func (TableCopy) TableName() string { return settings.AuditCopies }
 
+// PartnerTable is the table of the business's own figures. One copy at most writes it, by the rules of docs/partner.md.
+const PartnerTable = "partner_daily"
+
+// The key and the cursor column of a copy into PartnerTable.
 const (
-	targetPrefix = "copy_" // begins the names of all tables that copies write
+	partnerKey    = "id"
+	partnerCursor = "updated_at"
+)
+
+const (
+	targetPrefix = "copy_" // begins the names of the tables of other copies
 	stateTable   = "copy_cursor"
 
 	keysMost    = 16
@@ -58,7 +70,20 @@ var (
 )
 
 // Target returns the name of the table that the copy writes.
-func (c *TableCopy) Target() string { return targetPrefix + c.Name }
+func (c *TableCopy) Target() string { return cmp.Or(c.Into, targetPrefix+c.Name) }
+
+// IsPartner reports whether the copy is that of the business's own figures.
+func (c *TableCopy) IsPartner() bool { return c.Into == PartnerTable }
+
+// Complete sets the key and the cursor column of a copy into PartnerTable where they are not given.
+func (c *TableCopy) Complete() {
+	if c.IsPartner() {
+		c.KeyColumns, c.CursorColumn = cmp.Or(c.KeyColumns, partnerKey), cmp.Or(c.CursorColumn, partnerCursor)
+	}
+}
+
+// QuotedSource returns the name of the source's table for a statement.
+func (c *TableCopy) QuotedSource() string { return quote(c.SourceTable) }
 
 // Keys returns the names of the key columns.
 func (c *TableCopy) Keys() []string { return strings.Split(c.KeyColumns, ",") }
@@ -74,6 +99,9 @@ func (c *TableCopy) Validate() error {
 		refuse("name", c.Name, "up to 48 lower-case letters, digits and underscores, a letter first")
 	} else if c.Target() == stateTable {
 		refuse("name", c.Name, "another name: "+stateTable+" is adsync's own table")
+	}
+	if c.Into != "" && !c.IsPartner() {
+		refuse("target", c.Into, PartnerTable+", or an empty text for "+targetPrefix+"NAME")
 	}
 	if !sourceName.MatchString(c.Source) {
 		refuse("source", c.Source, "the name of a database in the setting sources")
@@ -103,7 +131,23 @@ func (c *TableCopy) Validate() error {
 	if c.DayColumn != "" && !identifier.MatchString(c.DayColumn) {
 		refuse("day_column", c.DayColumn, aColumn)
 	}
+	if c.IsPartner() {
+		c.checkPartner(refuse)
+	}
 	return errors.Join(errs...)
+}
+
+// checkPartner refuses what a copy into PartnerTable cannot have: its columns are fixed.
+func (c *TableCopy) checkPartner(refuse func(key, value, want string)) {
+	if c.KeyColumns != partnerKey {
+		refuse("key_columns", c.KeyColumns, partnerKey+" for the target "+PartnerTable)
+	}
+	if c.CursorColumn != partnerCursor {
+		refuse("cursor_column", c.CursorColumn, partnerCursor+" for the target "+PartnerTable)
+	}
+	if c.WindowDays.Valid {
+		refuse("window_days", strconv.FormatInt(c.WindowDays.Int64, 10), "none for the target "+PartnerTable)
+	}
 }
 
 // quote returns a name for a statement. A dot separates the schema from the table. Names are validated before.

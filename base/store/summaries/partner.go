@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/sqldb"
+	"adsync/base/store/copies"
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
 	"adsync/base/store/widemark"
@@ -100,91 +100,22 @@ func (r PartnerRow) entry(account settings.Account) partnerEntry {
 	return e
 }
 
-// PartnerCursor is a place in the partner's table, whose rows are ordered by the moment of their last change and
-// their id.
-type PartnerCursor struct {
-	ChangedAt string // as the partner's database writes it, in UTC
-	ID        int64
-}
-
-// PartnerLoad is the right to copy the partner's rows. It ends when a later load begins.
-type PartnerLoad struct {
-	Source  string
-	Cursor  PartnerCursor // everything up to here is copied
-	version int64
-}
-
-// ErrPartnerOvertaken is returned when another load has begun since: nothing was written.
-var ErrPartnerOvertaken = errors.New("another load of the partner's rows has begun")
-
-// BeginPartnerLoad begins a load of a source's rows, and returns it with the cursor at which to continue.
-func (s PartnerCopy) BeginPartnerLoad(ctx context.Context, source string) (PartnerLoad, error) {
-	load := PartnerLoad{Source: source}
-	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		now, err := s.Data.NowTx(tx)
-		if err != nil {
-			return err
-		}
-		if err := tx.Exec(s.Data.Dialect().InsertIgnore()+
-			"partner_cursor (source, changed_at, last_id, version) VALUES (?, '', 0, 0)", source).Error; err != nil {
-			return err
-		}
-		if err := readPartnerCursor(s.Data, tx, &load); err != nil {
-			return err
-		}
-		load.version = max(now.UnixMicro(), load.version+1)
-		return tx.Exec("UPDATE partner_cursor SET version = ? WHERE source = ?", load.version, source).Error
-	})
-	if err != nil {
-		return PartnerLoad{}, fmt.Errorf("begin a load of the partner's rows: %w", err)
-	}
-	return load, nil
-}
-
-// readPartnerCursor reads the cursor and locks it for the transaction.
-func readPartnerCursor(d *sqldb.DB, tx *gorm.DB, load *PartnerLoad) error {
-	return tx.Raw("SELECT changed_at, last_id, version FROM partner_cursor WHERE source = ?"+d.Dialect().ForUpdate(),
-		load.Source).Row().
-		Scan(&load.Cursor.ChangedAt, &load.Cursor.ID, &load.version)
-}
-
-// lockPartnerLoad blocks other loads until the end of the transaction and returns its time, or ErrPartnerOvertaken.
-func lockPartnerLoad(d *sqldb.DB, tx *gorm.DB, load PartnerLoad) (time.Time, error) {
-	held := PartnerLoad{Source: load.Source}
-	if err := readPartnerCursor(d, tx, &held); err != nil {
-		return time.Time{}, err
-	}
-	if held.version != load.version {
-		return time.Time{}, ErrPartnerOvertaken
-	}
-	return d.NowTx(tx)
-}
-
 // PartnerResult is how many rows of partner_daily a batch changed.
 type PartnerResult struct{ Written, Deleted int }
 
 // PutPartnerRows copies a batch of the partner's rows in one transaction: it records their unusable values, marks
-// their days for wide_daily, and moves the load's cursor. accounts has the known accounts by media and the platform's
-// id. Rows that did not change are left alone. It returns ErrPartnerOvertaken when another load has begun.
-func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch PartnerBatch,
+// their days for wide_daily, and moves the run's cursor. accounts has the known accounts by media and the platform's
+// id. Rows that did not change are left alone. It returns copies.ErrOvertaken when another run of the copy has begun.
+func (s PartnerCopy) PutPartnerRows(ctx context.Context, run *copies.State, batch PartnerBatch,
 	accounts map[string]map[string]settings.Account, cursor PartnerCursor) (PartnerResult, error) {
 	var result PartnerResult
-	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
+	err := s.write(ctx, run, cursor.String(), func(tx *gorm.DB, now time.Time) error {
 		result = PartnerResult{}
-		now, err := lockPartnerLoad(s.Data, tx, load)
-		if err != nil {
-			return err
-		}
 		touched := touchedDays{}
 		if err := putPartnerRows(s.Data, tx, batch.Rows, accounts, now, touched, &result); err != nil {
 			return err
 		}
 		if err := putPartnerFaults(s.Data, tx, batch, now); err != nil {
-			return err
-		}
-		err = tx.Exec("UPDATE partner_cursor SET changed_at = ?, last_id = ? WHERE source = ?", cursor.ChangedAt, cursor.ID,
-			load.Source).Error
-		if err != nil {
 			return err
 		}
 		return touched.mark(s.Data, tx, now.UnixMicro())
@@ -193,6 +124,18 @@ func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch
 		return PartnerResult{}, fmt.Errorf("copy %d of the partner's rows: %w", len(batch.Rows), err)
 	}
 	return result, nil
+}
+
+// write runs a write of a run of the copy, and moves its cursor. write is given the database's time.
+func (s PartnerCopy) write(ctx context.Context, run *copies.State, cursor string,
+	write func(tx *gorm.DB, now time.Time) error) error {
+	return copies.CopyRows{Databases: s.Databases}.WriteCopy(ctx, run, cursor, func(tx *gorm.DB) error {
+		now, err := s.Data.NowTx(tx)
+		if err != nil {
+			return err
+		}
+		return write(tx, now)
+	})
 }
 
 func putPartnerRows(d *sqldb.DB, tx *gorm.DB, rows []PartnerRow, accounts map[string]map[string]settings.Account,

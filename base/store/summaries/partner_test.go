@@ -13,6 +13,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/store/summaries"
@@ -28,12 +29,29 @@ func partnerRow(id int64, on day.Day) summaries.PartnerRow {
 
 var partnerAccounts = map[string]map[string]settings.Account{"test": {"900": {ID: 7, Media: "test", ExternalID: "900"}}}
 
-// putPartner copies rows in a separate load.
+// partnerCopy is a copy of the table business of the source games.
+func partnerCopy() *copies.TableCopy {
+	c := &copies.TableCopy{Name: "partner", Source: "games", SourceTable: "business", Into: copies.PartnerTable}
+	c.Complete()
+	return c
+}
+
+// beginPartner begins a run of the copy that remains under way.
+func beginPartner(t *testing.T, s *store.Store) (run copies.State) {
+	t.Helper()
+	_, err := s.RunCopy(t.Context(), partnerCopy(), func(state *copies.State) (int, error) {
+		run = *state
+		return 0, nil
+	})
+	require.NoError(t, err)
+	return run
+}
+
+// putPartner copies rows in a run of their own.
 func putPartner(t *testing.T, s *store.Store, rows ...summaries.PartnerRow) summaries.PartnerResult {
 	t.Helper()
-	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
-	require.NoError(t, err)
-	result, err := s.PutPartnerRows(t.Context(), load, summaries.PartnerBatch{Rows: rows}, partnerAccounts,
+	run := beginPartner(t, s)
+	result, err := s.PutPartnerRows(t.Context(), &run, summaries.PartnerBatch{Rows: rows}, partnerAccounts,
 		summaries.PartnerCursor{})
 	require.NoError(t, err)
 	return result
@@ -123,26 +141,33 @@ func TestPutPartnerRows_CopiesChangesAndMarksTheirDays(t *testing.T) {
 func TestPutPartnerRows_OfAnOvertakenLoadWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	first, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
-	require.NoError(t, err)
-	require.Zero(t, first.Cursor)
+	first := beginPartner(t, s)
+	require.Empty(t, first.CursorValue)
 	at := summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.000", ID: 4}
-	_, err = s.PutPartnerRows(t.Context(), first,
+	_, err := s.PutPartnerRows(t.Context(), &first,
 		summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(1, today)}}, partnerAccounts, at)
 	require.NoError(t, err)
-	second, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
-	require.NoError(t, err)
-	require.Equal(t, at, second.Cursor, "it continues where the one before ended")
-	_, err = s.PutPartnerRows(t.Context(), first,
+	second := beginPartner(t, s)
+	require.Equal(t, at, summaries.ParsePartnerCursor(second.CursorValue), "it continues where the one before ended")
+	_, err = s.PutPartnerRows(t.Context(), &first,
 		summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(2, today)}}, partnerAccounts,
 		summaries.PartnerCursor{})
-	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
-	_, err = s.AssignPartnerRows(t.Context(), first, partnerAccounts["test"]["900"])
-	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
+	require.ErrorIs(t, err, copies.ErrOvertaken)
+	_, err = s.AssignPartnerRows(t.Context(), &first, partnerAccounts["test"]["900"])
+	require.ErrorIs(t, err, copies.ErrOvertaken)
 	require.Len(t, partnerLines(t, s), 1)
-	other, err := s.BeginPartnerLoad(t.Context(), "another_table")
-	require.NoError(t, err)
-	require.Zero(t, other.Cursor, "each table has its own")
+	require.ErrorIs(t, s.PutUnreadablePartnerRows(t.Context(), &first, nil), copies.ErrOvertaken)
+}
+
+func TestPartnerCursor_IsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []summaries.PartnerCursor{{}, {ChangedAt: "2026-11-21 10:00:00.000"},
+		{ChangedAt: "2026/11/21 10:00", ID: 9223372036854775807}, {ChangedAt: "2026-11-21 10:00:00", ID: -3}} {
+		require.Equal(t, c, summaries.ParsePartnerCursor(c.String()), c)
+	}
+	for _, text := range []string{"", "2026-11-21 10:00:00", "2026-11-21 10:00:00/x", "/"} {
+		require.Zero(t, summaries.ParsePartnerCursor(text), "the copy begins again")
+	}
 }
 
 func TestAssignPartnerRows_WhenTheAccountBecomesKnown(t *testing.T) {
@@ -158,9 +183,8 @@ func TestAssignPartnerRows_WhenTheAccountBecomesKnown(t *testing.T) {
 	require.Equal(t, []summaries.PartnerAccount{{Media: "test", Account: "901", Rows: 2}}, unknown)
 	before := partnerLines(t, s)
 
-	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
-	require.NoError(t, err)
-	n, err := s.AssignPartnerRows(t.Context(), load, settings.Account{ID: 7, Media: "test", ExternalID: "901"})
+	run := beginPartner(t, s)
+	n, err := s.AssignPartnerRows(t.Context(), &run, settings.Account{ID: 7, Media: "test", ExternalID: "901"})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	after := partnerLines(t, s)
@@ -173,43 +197,53 @@ func TestAssignPartnerRows_WhenTheAccountBecomesKnown(t *testing.T) {
 	require.Empty(t, unknown)
 }
 
-// partnerDatabase creates a partner's database and returns its settings and a connection that may write.
-func partnerDatabase(t *testing.T) (summaries.PartnerConfig, *sql.DB) {
+// openPartner returns a reader of the table business of a database.
+func openPartner(t *testing.T, driver string, dsn secret.Text) *summaries.PartnerSource {
 	t.Helper()
-	cfg := summaries.DefaultPartnerConfig()
-	path := filepath.Join(t.TempDir(), "partner.db")
-	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
+	sources, err := copies.OpenSources(copies.SourcesConfig{"games": {Driver: driver, DSN: dsn}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sources.Close()) })
+	c := partnerCopy()
+	c.OverlapSeconds = copies.OverlapDefault
+	p, err := summaries.OpenPartner(c, sources)
+	require.NoError(t, err)
+	return p
+}
+
+// partnerDatabase creates a partner's database and returns its file and a connection that may write.
+func partnerDatabase(t *testing.T) (path string, db *sql.DB) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "partner.db")
 	db, err := sql.Open("sqlite", sqldb.SQLiteFile(path, nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = db.ExecContext(t.Context(),
-		`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL,
+		`CREATE TABLE business (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL,
   day DATE NOT NULL,
 		game TEXT NOT NULL, os TEXT NOT NULL, media TEXT NOT NULL, account TEXT NOT NULL, level TEXT NOT NULL,
   object_id TEXT NULL, new_users INTEGER, returning_users INTEGER,
 		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
 	require.NoError(t, err)
-	return cfg, db
+	return path, db
 }
 
 func addPartnerRow(t *testing.T, db *sql.DB, id int64, at string) {
 	t.Helper()
 	_, err := db.ExecContext(t.Context(),
-		`INSERT INTO partner_daily (id, updated_at, deleted, day, game, os, media, account, level, object_id, new_users)
+		`INSERT INTO business (id, updated_at, deleted, day, game, os, media, account, level, object_id, new_users)
 		VALUES (?, ?, 0, '2026-11-21', 'chess', 'ios', 'test', '900', 'account', NULL, 5)`, id, at)
 	require.NoError(t, err)
 }
 
 func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 	t.Parallel()
-	cfg, db := partnerDatabase(t)
+	path, db := partnerDatabase(t)
 	for id, at := range map[int64]string{9: "2026-11-21 10:00:00.000", 3: "2026-11-21 10:00:00.500",
 		4: "2026-11-21 10:00:00.500", 5: "2026-11-21 10:00:00.500", 1: "2026-11-21 10:00:00.501"} {
 		addPartnerRow(t, db, id, at)
 	}
-	p, err := summaries.OpenPartner(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	p := openPartner(t, sqldb.SQLite, secret.NewText(path))
+	require.NoError(t, p.Check(t.Context()))
 	var ids []int64
 	var at summaries.PartnerCursor
 	for {
@@ -236,38 +270,20 @@ func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 	require.NoError(t, err)
 	moment, err := time.Parse("2006-01-02 15:04:05.000", settled)
 	require.NoError(t, err)
-	require.WithinDuration(t, time.Now().Add(-cfg.Overlap), moment, time.Minute)
+	require.WithinDuration(t, time.Now().Add(-copies.OverlapDefault*time.Second), moment, time.Minute)
 }
 
 func TestOpenPartner_TouchesNothing(t *testing.T) {
 	t.Parallel()
-	none, err := summaries.OpenPartner(summaries.DefaultPartnerConfig())
-	require.NoError(t, err)
-	require.Nil(t, none)
-	require.NoError(t, none.Close())
+	_, err := summaries.OpenPartner(partnerCopy(), nil)
+	require.EqualError(t, err, "source: the settings of this process have no sources.games: add it to those of all "+
+		"producers and consumers")
+	_, err = summaries.OpenPartner(&copies.TableCopy{Name: "partner", Into: copies.PartnerTable}, nil)
+	require.ErrorContains(t, err, "source_table", "a row that was edited in the table")
 
-	cfg := summaries.DefaultPartnerConfig()
 	path := filepath.Join(t.TempDir(), "missing.db")
-	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
-	p, err := summaries.OpenPartner(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	_, _, err = p.Changed(t.Context(), summaries.PartnerCursor{}, 1)
-	require.Error(t, err)
+	p := openPartner(t, sqldb.SQLite, secret.NewText(path))
+	require.ErrorContains(t, p.Check(t.Context()), "source_table: business cannot be read: ")
 	_, err = os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-func TestPartnerConfig_RefusesInvalidValues(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, summaries.DefaultPartnerConfig().Validate())
-	err := summaries.PartnerConfig{Driver: "oracle", Table: "a; b", Overlap: -1}.Validate()
-	for _, want := range []string{"driver", "table", "overlap"} {
-		require.ErrorContains(t, err, want)
-	}
-	cfg := summaries.DefaultPartnerConfig()
-	cfg.DSN = secret.NewText("hunter2")
-	err = cfg.Validate()
-	require.ErrorContains(t, err, "dsn")
-	require.NotContains(t, err.Error(), "hunter2")
 }

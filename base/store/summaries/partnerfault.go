@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/sqldb"
+	"adsync/base/store/copies"
 	"adsync/base/store/results"
 )
 
@@ -40,13 +41,9 @@ func putPartnerFaults(d *sqldb.DB, tx *gorm.DB, batch PartnerBatch, now time.Tim
 	return d.Upsert(tx, partnerUnusableTable, partnerFaultArgs(batch.Faults, now))
 }
 
-// PutUnreadablePartnerRows records the rows that no load can read, in place of those recorded before.
-func (s PartnerCopy) PutUnreadablePartnerRows(ctx context.Context, load PartnerLoad, strays []PartnerFault) error {
-	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		now, err := lockPartnerLoad(s.Data, tx, load)
-		if err != nil {
-			return err
-		}
+// PutUnreadablePartnerRows records the rows that no run can read, in place of those recorded before.
+func (s PartnerCopy) PutUnreadablePartnerRows(ctx context.Context, run *copies.State, strays []PartnerFault) error {
+	err := s.write(ctx, run, run.CursorValue, func(tx *gorm.DB, now time.Time) error {
 		if err := tx.Exec("DELETE FROM partner_unusable WHERE partner_id = 0").Error; err != nil {
 			return err
 		}

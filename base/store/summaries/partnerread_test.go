@@ -36,11 +36,7 @@ func setupPartner(t *testing.T, table string) (*store.Store, *summaries.PartnerS
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.Data.Writer(t.Context()).Exec(table).Error)
-	p, err := summaries.OpenPartner(summaries.PartnerConfig{Driver: cfg.Data.Driver, DSN: cfg.Data.Writer,
-		Table: "business"})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	return s, p
+	return s, openPartner(t, cfg.Data.Driver, cfg.Data.Writer)
 }
 
 // putLoose inserts a row into the partner's table. Its columns have usable values, except those that other sets.
@@ -57,15 +53,14 @@ func putLoose(t *testing.T, s *store.Store, id, updatedAt any, other map[string]
 // loadLoose loads the whole table into partner_daily and partner_unusable.
 func loadLoose(t *testing.T, s *store.Store, p *summaries.PartnerSource) {
 	t.Helper()
-	load, err := s.BeginPartnerLoad(t.Context(), p.Name())
-	require.NoError(t, err)
+	run := beginPartner(t, s)
 	batch, _, err := p.Changed(t.Context(), summaries.PartnerCursor{}, 1000)
 	require.NoError(t, err)
-	_, err = s.PutPartnerRows(t.Context(), load, batch, partnerAccounts, summaries.PartnerCursor{})
+	_, err = s.PutPartnerRows(t.Context(), &run, batch, partnerAccounts, summaries.PartnerCursor{})
 	require.NoError(t, err)
 	unreadable, err := p.UnreadableRows(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, s.PutUnreadablePartnerRows(t.Context(), load, unreadable))
+	require.NoError(t, s.PutUnreadablePartnerRows(t.Context(), &run, unreadable))
 }
 
 // unusablePartner returns the faults in partner_unusable by the id of their row, and the number of rows in

@@ -3,98 +3,85 @@ package summaries
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"adsync/base/checkup"
-	"adsync/base/config"
 	"adsync/base/rawtable"
-	"adsync/base/secret"
 	"adsync/base/sqldb"
+	"adsync/base/store/copies"
 )
-
-// PartnerConfig is the database with the business's own figures. Without a DSN nothing is copied.
-type PartnerConfig struct {
-	Driver  string        `koanf:"driver" doc:"mysql (also for MariaDB) or sqlite."`
-	DSN     secret.Text   `koanf:"dsn" doc:"The database with the business's own figures, which is only read. mysql: user:password@tcp(host:3306)/name; sqlite: a file path. Empty: nothing is copied."`
-	Table   string        `koanf:"table" doc:"The table, or view, with the columns that docs/partner.md lists."`
-	Overlap time.Duration `koanf:"overlap" doc:"How far before the last load each load begins to read: longer than any transaction takes that writes there."`
-}
-
-// partnerOverlapDefault is the overlap that docs/warehouse.md uses too.
-const partnerOverlapDefault = 15 * time.Minute
-
-// partnerConns is the most connections to the partner's database.
-const partnerConns = 2
-
-// DefaultPartnerConfig returns settings without a database.
-func DefaultPartnerConfig() PartnerConfig {
-	return PartnerConfig{Driver: sqldb.MySQL, Table: "partner_daily", Overlap: partnerOverlapDefault}
-}
-
-var tableName = regexp.MustCompile(`^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?$`)
-
-// Validate checks the settings without connecting.
-func (c PartnerConfig) Validate() error {
-	var errs []error
-	if c.Driver != sqldb.MySQL && c.Driver != sqldb.SQLite {
-		errs = append(errs, &config.FieldError{Key: "driver", Value: c.Driver, Want: "mysql or sqlite"})
-	}
-	if !tableName.MatchString(c.Table) || len(c.Table) > 64 {
-		errs = append(errs, &config.FieldError{Key: "table", Value: c.Table,
-			Want: "the name of a table or view, up to 64 letters, digits, _ and one dot"})
-	}
-	if c.Overlap < 0 {
-		errs = append(errs, &config.FieldError{Key: "overlap", Value: c.Overlap.String(), Want: "0s or more"})
-	}
-	if c.Driver == sqldb.MySQL && !c.DSN.IsZero() {
-		if _, err := sqldb.MysqlConfig(c.DSN, sqldb.PatienceDefault); err != nil {
-			errs = append(errs, sqldb.DsnFault("dsn", err))
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // PartnerSource reads the partner's table. It never writes.
 type PartnerSource struct {
-	pool    *sql.DB
-	dialect sqldb.Dialect
-	table   string
+	from    *copies.Source
+	table   string // for messages
+	quoted  string // for statements
 	overlap time.Duration
 }
 
-// OpenPartner opens the partner's database without contacting it. It returns nil when none is configured.
-func OpenPartner(cfg PartnerConfig) (*PartnerSource, error) {
-	if cfg.DSN.IsZero() {
-		return nil, nil
+// OpenPartner returns the reader of a copy into copies.PartnerTable. It contacts no database. The error joins what is
+// wrong with the row, or names the setting that lacks.
+func OpenPartner(c *copies.TableCopy, sources copies.Sources) (*PartnerSource, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
-	pool, err := sqldb.OpenReadOnly(cfg.Driver, cfg.DSN, sqldb.PatienceDefault, partnerConns)
+	from, err := sources.Of(c)
 	if err != nil {
-		return nil, fmt.Errorf("open the partner's database: %w", err)
+		return nil, err
 	}
-	return &PartnerSource{pool: pool, dialect: sqldb.Dialect(cfg.Driver), table: cfg.Table, overlap: cfg.Overlap}, nil
+	return &PartnerSource{from: from, table: c.SourceTable, quoted: c.QuotedSource(),
+		overlap: time.Duration(c.OverlapSeconds) * time.Second}, nil
 }
 
-// Close closes the connections.
-func (p *PartnerSource) Close() error {
-	if p == nil {
-		return nil
-	}
-	return p.pool.Close()
+// PartnerCursor is a place in the partner's table, whose rows are ordered by the moment of their last change and
+// their id.
+type PartnerCursor struct {
+	ChangedAt string // as the partner's database writes it, in UTC
+	ID        int64
 }
 
-// Name returns the name by which loads of this source are stored.
-func (p *PartnerSource) Name() string { return p.table }
+// String returns the cursor as copy_cursor holds it.
+func (c PartnerCursor) String() string {
+	if c.ChangedAt == "" {
+		return ""
+	}
+	return c.ChangedAt + "/" + strconv.FormatInt(c.ID, 10)
+}
+
+// ParsePartnerCursor reads a cursor of copy_cursor. What is no cursor is the beginning of the table.
+func ParsePartnerCursor(text string) (c PartnerCursor) {
+	at := strings.LastIndexByte(text, '/')
+	if at < 0 {
+		return c
+	}
+	id, err := strconv.ParseInt(text[at+1:], 10, 64)
+	if err != nil {
+		return c
+	}
+	return PartnerCursor{ChangedAt: text[:at], ID: id}
+}
+
+// PartnerColumns are the columns of the partner's table.
+var PartnerColumns = slices.Concat([]string{"id", "updated_at", "deleted", "day", "game", "os", "media", "account",
+	"level", "object_id"}, PartnerFigures[:])
+
+// Check reads no row of the table, and returns what is wrong with it.
+func (p *PartnerSource) Check(ctx context.Context) error {
+	if _, _, err := p.changed(ctx, PartnerCursor{}, 0); err != nil {
+		return fmt.Errorf("source_table: %s cannot be read: %w: correct the name, start the server, or give the user "+
+			"SELECT on it, with the columns that docs/partner.md lists", p.table, err)
+	}
+	return nil
+}
 
 // Settled returns the moment, by the partner's clock, up to which every row is visible. A later change may be
 // committed after its stamp, and must be read again.
 func (p *PartnerSource) Settled(ctx context.Context) (string, error) {
 	var now sqldb.Time
-	if err := p.pool.QueryRowContext(ctx, "SELECT "+p.dialect.Now()).Scan(&now); err != nil {
+	if err := p.from.Pool.QueryRowContext(ctx, "SELECT "+p.from.Dialect.Now()).Scan(&now); err != nil {
 		return "", fmt.Errorf("read the time of the partner's database: %w", err)
 	}
 	return now.Add(-p.overlap).UTC().Format(sqldb.TimeLayout), nil
@@ -123,7 +110,7 @@ func (p *PartnerSource) changed(
 	if after.ChangedAt != "" {
 		from = after.ChangedAt
 	}
-	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := p.from.Pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return batch, after, err
 	}
@@ -132,7 +119,7 @@ func (p *PartnerSource) changed(
 	//nolint:gosec // The table's name is validated, the rest is ours.
 	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+
 		", game, os, media, account, level, object_id, "+
-		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.table+
+		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.quoted+
 		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND "+p.isMoment()+" AND "+p.isID()+
 		" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
 	if err != nil {
@@ -155,7 +142,7 @@ func (p *PartnerSource) changed(
 
 // text returns the expression for a column's text as the database writes it.
 func (p *PartnerSource) text(column string) string {
-	if p.dialect == sqldb.SQLiteDialect {
+	if p.from.Dialect == sqldb.SQLiteDialect {
 		return "CAST(" + column + " AS TEXT)"
 	}
 	return "CAST(" + column + " AS CHAR)"
@@ -164,7 +151,7 @@ func (p *PartnerSource) text(column string) string {
 // isID returns the condition that a row has an id that a cursor can hold. A view may have another type, and SQLite
 // takes any value in any column: one such row must not cost all others.
 func (p *PartnerSource) isID() string {
-	if p.dialect == sqldb.SQLiteDialect {
+	if p.from.Dialect == sqldb.SQLiteDialect {
 		return "typeof(id) = 'integer'"
 	}
 	return "(CAST(id AS CHAR) REGEXP '^-?[0-9]{1,19}$' AND id <= " + partnerIDMax + ")"
@@ -173,7 +160,7 @@ func (p *PartnerSource) isID() string {
 // isMoment returns the condition that a row has a moment that a cursor can hold. In SQLite bytes sort after all
 // texts, and would be read forever.
 func (p *PartnerSource) isMoment() string {
-	if p.dialect == sqldb.SQLiteDialect {
+	if p.from.Dialect == sqldb.SQLiteDialect {
 		return "(typeof(updated_at) = 'text' AND length(updated_at) BETWEEN 10 AND 32 AND updated_at NOT GLOB '*[^ -~]*')"
 	}
 	return "CAST(updated_at AS CHAR) REGEXP '^[ -~]{10,32}$'"
@@ -183,7 +170,7 @@ func (p *PartnerSource) isMoment() string {
 // id.
 func (p *PartnerSource) UnreadableRows(ctx context.Context) ([]PartnerFault, error) {
 	count := func(where string) string {
-		return "(SELECT COUNT(*) FROM " + p.table + " WHERE NOT COALESCE(" + where + ", 0))"
+		return "(SELECT COUNT(*) FROM " + p.quoted + " WHERE NOT COALESCE(" + where + ", 0))"
 	}
 	faults := []PartnerFault{
 		{Field: "updated_at", Kind: rawtable.KeyFault,
@@ -191,8 +178,8 @@ func (p *PartnerSource) UnreadableRows(ctx context.Context) ([]PartnerFault, err
 		{Field: "id", Kind: rawtable.KeyFault, Why: "is not set, or no number up to " + partnerIDMax +
 			": such rows are never read"},
 	}
-	err := p.pool.QueryRowContext(ctx, "SELECT "+count(p.isMoment()+" AND updated_at >= '1970-01-01 00:00:00.000'")+", "+
-		count(p.isID())).Scan(&faults[0].Rows, &faults[1].Rows)
+	query := "SELECT " + count(p.isMoment()+" AND updated_at >= '1970-01-01 00:00:00.000'") + ", " + count(p.isID())
+	err := p.from.Pool.QueryRowContext(ctx, query).Scan(&faults[0].Rows, &faults[1].Rows)
 	if err != nil {
 		return nil, fmt.Errorf("count the rows of the partner's table %s that cannot be read: %w", p.table, err)
 	}
@@ -206,20 +193,4 @@ func (c PartnerCursor) NotBeyond(settled string) PartnerCursor {
 		return c
 	}
 	return PartnerCursor{ChangedAt: settled}
-}
-
-// CheckUp reports whether the partner's table can be read.
-func (p *PartnerSource) CheckUp(ctx context.Context) []checkup.Finding {
-	report := &checkup.Report{Server: "partner's database"}
-	if !sqldb.Reached(report, p.pool.PingContext(ctx)) {
-		return report.Findings
-	}
-	report.Add("reached", checkup.OK, "", "")
-	if _, _, err := p.Changed(ctx, PartnerCursor{}, 0); err != nil {
-		report.Add("table "+p.table, checkup.Fault, err.Error(),
-			"give the user SELECT on it, with the columns that docs/partner.md lists")
-	} else {
-		report.Add("table "+p.table, checkup.OK, "", "")
-	}
-	return report.Findings
 }

@@ -3,10 +3,12 @@ package summaries
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
 	"adsync/base/sqldb"
+	"adsync/base/store/copies"
 	"adsync/base/store/settings"
 )
 
@@ -31,16 +33,12 @@ func (s PartnerCopy) UnknownPartnerAccounts(ctx context.Context) ([]PartnerAccou
 }
 
 // AssignPartnerRows assigns the partner's rows of a formerly unknown account to the account, marks their days for
-// wide_daily, and returns how many rows it changed. It returns ErrPartnerOvertaken when another load has begun.
-func (s PartnerCopy) AssignPartnerRows(ctx context.Context, load PartnerLoad, account settings.Account) (int, error) {
+// wide_daily, and returns how many rows it changed. It returns copies.ErrOvertaken when another run has begun.
+func (s PartnerCopy) AssignPartnerRows(ctx context.Context, run *copies.State, account settings.Account) (int, error) {
 	adopted := 0
-	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		now, err := lockPartnerLoad(s.Data, tx, load)
-		if err != nil {
-			return err
-		}
+	err := s.write(ctx, run, run.CursorValue, func(tx *gorm.DB, now time.Time) error {
 		var ids []int64
-		err = tx.Raw(
+		err := tx.Raw(
 			"SELECT partner_id FROM partner_daily WHERE account_id IS NULL AND media = ? AND external_id = ?"+
 				" ORDER BY partner_id", account.Media, account.ExternalID).Scan(&ids).Error
 		if err != nil {

@@ -16,7 +16,8 @@ func newCopies(a *settings.Source) *cobra.Command {
 		Use:   "copies",
 		Short: "Shows, changes and checks the copies of tables of other databases",
 		Long: `A copy reads a table of a database of the setting sources every ten minutes, and writes its rows into the table
-copy_NAME of the data database. You create that table: its columns are those that are copied.`,
+copy_NAME of the data database. You create that table: its columns are those that are copied. One copy may have
+the target partner_daily: the business's own figures.`,
 		Example: `  adsync copies put orders --source erp --table orders --key id --cursor updated_at
   adsync copies check orders
   adsync copies list`,

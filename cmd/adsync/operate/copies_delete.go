@@ -14,7 +14,7 @@ func newCopiesDelete(a *settings.Source) *cobra.Command {
 	return api.Command(a, &cobra.Command{
 		Use:     "delete NAME",
 		Short:   "Deletes a copy of a table",
-		Long:    `Deletes a copy and how far it has come. The table copy_NAME stays as it is.`,
+		Long:    `Deletes a copy and how far it has come. The table that it wrote stays as it is.`,
 		Example: "  adsync copies delete orders",
 		Args:    copyArg,
 	}, func(r *api.Request, args []string) error {

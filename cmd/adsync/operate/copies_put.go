@@ -18,10 +18,12 @@ func newCopiesPut(a *settings.Source) *cobra.Command {
 		Long: `Makes a copy, or changes one; what is not given stays. With --cursor each run reads the rows that changed since
 the last one. With --window-days and --day-column it reads the last days again, and deletes the rows of these days that
 the source no longer has. With neither it reads the whole table and deletes what is gone. Create the table copy_NAME
-of the data database, and run "adsync copies check NAME".`,
+of the data database, and run "adsync copies check NAME". With --target partner_daily it copies the business's own
+figures: that table exists, and its columns, key and cursor are fixed.`,
 		Example: `  adsync copies put orders --source erp --table orders --key id --cursor updated_at
   adsync copies put revenue --source bi --table finance.revenue --key day,shop --window-days 7 --day-column day
-  adsync copies put orders --cursor seq --overlap-seconds 0`,
+  adsync copies put orders --cursor seq --overlap-seconds 0
+  adsync copies put partner --source warehouse --table games.partner_daily --target partner_daily`,
 		Args: copyArg,
 	}, func(r *api.Request, args []string) error {
 		body := copyBody(r)
@@ -34,6 +36,7 @@ of the data database, and run "adsync copies check NAME".`,
 	for _, f := range copyTexts {
 		flags.String(f[0], "", f[2])
 	}
+	api.AllowEmpty(cmd, "target")
 	api.AllowEmpty(cmd, "cursor")
 	api.AllowEmpty(cmd, "day-column")
 	flags.StringSlice("key", nil, "the columns of the key of copy_NAME")
@@ -47,6 +50,7 @@ of the data database, and run "adsync copies check NAME".`,
 var copyTexts = [][3]string{
 	{"source", "source", "the name of a database in the setting sources"},
 	{"table", "source_table", "the table or view there; its schema may stand before a dot"},
+	{"target", "target", "partner_daily for the business's own figures; empty for copy_NAME"},
 	{"cursor", "cursor_column", "a column that rises with each change: a moment in UTC or a whole number; empty for none"},
 	{"day-column", "day_column", "the column of the day, for --window-days; empty for none"},
 }

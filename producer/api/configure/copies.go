@@ -16,6 +16,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/copies"
 	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/client"
 )
 
@@ -95,9 +96,15 @@ func (h *Copies) Put(c *gin.Context, request *client.TableCopyRequest) (any, err
 	if !utf8.ValidString(name) {
 		return nil, httpapi.NewProblem(http.StatusBadRequest, "The name %q is not text: want UTF-8.", name)
 	}
+	if request.Target != nil && *request.Target != "" {
+		if err := h.refuseSecond(c.Request.Context(), name, *request.Target); err != nil {
+			return nil, err
+		}
+	}
 	err := h.Store.PutTableCopy(c.Request.Context(), editor(c, "copy.put"), name, func(row *copies.TableCopy) error {
 		change(&row.Source, request.Source)
 		change(&row.SourceTable, request.SourceTable)
+		change(&row.Into, request.Target)
 		change(&row.CursorColumn, request.CursorColumn)
 		change(&row.DayColumn, request.DayColumn)
 		change(&row.Enabled, request.Enabled)
@@ -108,12 +115,28 @@ func (h *Copies) Put(c *gin.Context, request *client.TableCopyRequest) (any, err
 		if days := request.WindowDays; days != nil {
 			row.WindowDays = sql.NullInt64{Int64: *days, Valid: *days != 0}
 		}
+		row.Complete()
 		return refusals(row.Validate())
 	})
 	if err != nil {
 		return nil, err
 	}
 	return h.Get(c)
+}
+
+// refuseSecond refuses a target that another copy writes. Its key in the database has the last word.
+func (h *Copies) refuseSecond(ctx context.Context, name, target string) error {
+	rows, err := h.Store.TableCopies(ctx)
+	if err != nil {
+		return err
+	}
+	var all httpapi.Refusals
+	for _, r := range rows {
+		if r.Into == target && r.Name != name {
+			all.Refuse("target", "%s is written by the copy %s: delete that one first", target, r.Name)
+		}
+	}
+	return all.Err()
 }
 
 // change changes a value to another one, unless that is nil.
@@ -163,14 +186,30 @@ func (h *Copies) Check(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	answer := client.TableCopyCheck{Problems: []string{}, Columns: []string{}, LeftOut: []string{}}
-	plan, err := h.Store.PlanCopy(ctx, row, h.Sources)
+	columns, leftOut, err := h.columns(ctx, &row)
 	if err != nil {
 		for _, e := range config.Flatten(err) {
 			answer.Problems = append(answer.Problems, e.Error())
 		}
 		return answer, nil
 	}
-	answer.Ok, answer.Columns = true, plan.Columns()
-	answer.LeftOut = append(answer.LeftOut, plan.LeftOut...)
+	answer.Ok, answer.Columns = true, columns
+	answer.LeftOut = append(answer.LeftOut, leftOut...)
 	return answer, nil
+}
+
+// columns returns the columns that a copy copies, and those of the source that it leaves out, or joined errors.
+func (h *Copies) columns(ctx context.Context, row *copies.TableCopy) (columns, leftOut []string, err error) {
+	if row.IsPartner() {
+		from, err := summaries.OpenPartner(row, h.Sources)
+		if err == nil {
+			err = from.Check(ctx)
+		}
+		return summaries.PartnerColumns, nil, err
+	}
+	plan, err := h.Store.PlanCopy(ctx, *row, h.Sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	return plan.Columns(), plan.LeftOut, nil
 }

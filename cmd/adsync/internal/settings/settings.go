@@ -21,7 +21,6 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/copies"
-	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
 	"adsync/cmd/adsync/internal/usage"
@@ -46,10 +45,9 @@ type Config struct {
 	Consumer  consumer.Config    `koanf:"consumer" doc:"The role that does the work."`
 	Media     engine.MediaConfig `koanf:"media" doc:"How the platforms are reached."`
 
-	Jobs    jobs.Config             `koanf:"jobs" doc:"The job queue over HTTP."`
-	Files   engine.FilesConfig      `koanf:"files" doc:"How report files are made."`
-	Partner summaries.PartnerConfig `koanf:"partner" doc:"The figures of the business itself, for wide_daily."`
-	Sources copies.SourcesConfig    `koanf:"sources" doc:"Databases whose tables are copied, by name: {NAME: {driver: mysql, dsn: user:password@tcp(host:3306)/name}}. Give all producers and consumers the same."`
+	Jobs    jobs.Config          `koanf:"jobs" doc:"The job queue over HTTP."`
+	Files   engine.FilesConfig   `koanf:"files" doc:"How report files are made."`
+	Sources copies.SourcesConfig `koanf:"sources" doc:"Databases whose tables are copied, by name: {NAME: {driver: mysql, dsn: user:password@tcp(host:3306)/name}}. Give all producers and consumers the same."`
 
 	Debug     telemetry.DebugConfig `koanf:"debug" doc:"Profiles and other ways to see what a process does."`
 	Trace     trace.Config          `koanf:"trace" doc:"OpenTelemetry traces of subtasks: send, work, calls and writes."`
@@ -71,7 +69,6 @@ func Default() Config {
 		Media:     engine.DefaultMediaConfig(),
 		Jobs:      jobs.DefaultConfig(),
 		Files:     engine.DefaultFilesConfig(),
-		Partner:   summaries.DefaultPartnerConfig(),
 		Trace:     trace.DefaultConfig(),
 		Retention: upkeep.DefaultRetention(),
 	}
@@ -101,10 +98,10 @@ type Source struct {
 // NeededBy lists the sections that a command uses. Other sections need not be valid.
 var NeededBy = map[string][]string{
 	"serve": {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media",
-		"jobs", "files", "partner", "sources", "debug", "trace"},
+		"jobs", "files", "sources", "debug", "trace"},
 	"jobs":       {"log", "api", "store", "redis", "jobs", "debug"}, // the role of serve
 	"migrate":    {"log", "store", "broker", "jobs"},
-	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "jobs", "debug"},
+	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "jobs", "sources", "debug"},
 	"simulate":   {"log"},
 	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
 	"unbind":     {"log", "store"}, // and bind account
@@ -146,6 +143,8 @@ func (a *Source) Load(cmd *cobra.Command, command string) (Config, *config.Sourc
 			"ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  NeededBy[command],
+		Removed: map[string]string{"partner": "the business's own figures are a copy of a table of one of the sources " +
+			"(docs/partner.md): name their database there, and run adsync copies put partner --target partner_daily"},
 	})
 	return c, sources, err
 }
