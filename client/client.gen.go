@@ -2319,10 +2319,10 @@ type TableCopyRequest struct {
 	// SourceTable A table or a view; its schema may stand before a dot.
 	SourceTable *string `json:"source_table,omitempty"`
 
-	// Target partner_daily for the business's own figures, which one copy may have; empty for copy_NAME.
+	// Target partner_daily for the business's own figures, which one copy may have; copy_NAME, or an empty text, for any other table.
 	Target *string `json:"target,omitempty"`
 
-	// KeyColumns Those of the primary or unique key of the target.
+	// KeyColumns Those of the primary or unique key of the target; id for the target partner_daily.
 	KeyColumns []string `json:"key_columns,omitempty,omitzero"`
 
 	// CursorColumn Empty for none.

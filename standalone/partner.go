@@ -70,45 +70,55 @@ const (
 	partnerCopy   = "partner"
 )
 
-// seedPartnerCopy makes the copy of the partner's table, unless there is one.
-func (s *stack) seedPartnerCopy(ctx context.Context) error {
-	have, err := s.store.TableCopies(ctx)
-	if err != nil || slices.ContainsFunc(have, func(c copies.TableCopy) bool { return c.IsPartner() }) {
-		return err
+// checkSources refuses a source of the settings that has the name of the partner's database.
+func checkSources(o Options) error {
+	if _, taken := o.Sources[partnerSource]; taken {
+		return fmt.Errorf("sources.%s: rename it: this is the simulated world's own source", partnerSource)
 	}
-	by := settings.Editor{Actor: "adsync", Action: "copy.put"}
-	return s.store.PutTableCopy(ctx, by, partnerCopy, func(c *copies.TableCopy) error {
-		c.Source, c.SourceTable, c.Into = partnerSource, "partner_daily", copies.PartnerTable
-		c.Complete()
-		return c.Validate()
-	})
+	return nil
 }
 
-// openSources opens the databases whose tables are copied. That of the partner is part of a simulated world: it is
+// openSources opens the databases whose tables are copied. That of the partner is part of the simulated world: it is
 // filled, and its copy is made if no copy has its target.
 func (s *stack) openSources(ctx context.Context) (err error) {
-	all := maps.Clone(s.Sources)
-	if s.Live == nil {
-		if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
-			return err
-		}
-		if err := s.seedPartnerCopy(ctx); err != nil {
-			return err
-		}
-		if _, taken := all[partnerSource]; taken {
-			return fmt.Errorf("sources.%s: rename it: standalone has a source of this name for the simulated world",
-				partnerSource)
-		}
-		if all == nil {
-			all = copies.SourcesConfig{}
-		}
-		all[partnerSource] = copies.SourceConfig{Driver: sqldb.SQLite, DSN: secret.NewText(s.dir.file(partnerFile))}
+	if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
+		return err
 	}
+	if err := s.seedPartnerCopy(ctx); err != nil {
+		return err
+	}
+	all := copies.SourcesConfig{
+		partnerSource: {Driver: sqldb.SQLite, DSN: secret.NewText(s.dir.file(partnerFile))},
+	}
+	maps.Copy(all, s.Sources)
 	if s.sources, err = copies.OpenSources(all); err != nil {
 		return err
 	}
 	s.opened(s.sources.Close)
 	return nil
+}
+
+// seedPartnerCopy makes the copy of the partner's table, unless there is one. It takes a name that no copy has.
+func (s *stack) seedPartnerCopy(ctx context.Context) error {
+	have, err := s.store.TableCopies(ctx)
+	if err != nil {
+		return err
+	}
+	name := partnerCopy
+	for _, c := range have { // They are in the order of their names.
+		if c.IsPartner() {
+			return nil
+		}
+		if c.Name == name {
+			name += "_"
+		}
+	}
+	by := settings.Editor{Actor: "adsync", Action: "copy.put"}
+	return s.store.PutTableCopy(ctx, by, name, func(c *copies.TableCopy) error {
+		c.Source, c.SourceTable, c.Into = partnerSource, "partner_daily", copies.PartnerTable
+		c.Complete()
+		return c.Validate()
+	})
 }
 
 // seedPartner fills the partner's database with figures of the world's last days. They are derived from the objects'

@@ -65,8 +65,8 @@ type Options struct {
 	API       httpapi.Config
 	RateLimit ratelimit.Config
 	Debug     telemetry.DebugConfig
-	Jobs      jobs.Config // of the job queue, which is not served with Once and Live
-	Sources   copies.SourcesConfig
+	Jobs      jobs.Config          // of the job queue, which is not served with Once and Live
+	Sources   copies.SourcesConfig // next to that of the simulated world
 	Logger    *slog.Logger
 	Level     *slog.LevelVar // of Logger; nil if it does not change
 	Out       io.Writer      // the screen, or the report of Once
@@ -85,6 +85,9 @@ const partitions = 3
 
 // Run runs until ctx ends or, with Once or Live, until the comparison is done.
 func Run(ctx context.Context, o Options) error {
+	if err := checkSources(o); err != nil {
+		return err
+	}
 	dir, err := openDir(o.DataDir)
 	if err != nil {
 		return err
@@ -226,7 +229,10 @@ func (s *stack) openTables(ctx context.Context, box *secret.Box) (err error) {
 	if err := s.world.bind(ctx, s.store, box); err != nil {
 		return err
 	}
-	if err := s.openSources(ctx); err != nil || s.Live != nil {
+	if s.Live != nil {
+		return nil
+	}
+	if err := s.openSources(ctx); err != nil {
 		return err
 	}
 	if s.Once {

@@ -162,7 +162,7 @@ func TestPartner_ItsRunsAreRecorded(t *testing.T) {
 		t.Helper()
 		states, err := s.CopyStates(t.Context())
 		require.NoError(t, err)
-		return states["partner"]
+		return states["into partner_daily"]
 	}
 	require.EqualValues(t, 1, state().RowCount)
 	require.Empty(t, state().ErrorText)
@@ -209,6 +209,19 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	p.exec("UPDATE partner_daily SET new_users = 11, updated_at = ? WHERE id = 1", sqldb.At(time.Now()))
 	require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
 	require.EqualValues(t, 11, copied(t, s)[1])
+}
+
+// The copy's own overlap counts.
+func TestPartner_IsReadAgainFromTheOverlapOn(t *testing.T) {
+	t.Parallel()
+	for seconds, want := range map[int]int{60: 0, 3600: 1} {
+		s, r, _, p := setupPartner(t)
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE table_copy SET overlap_seconds = ?", seconds).Error)
+		p.put(1, 0, 10)
+		require.Equal(t, 1, run(t, r, upkeep.CopyName, "partner", "").Rows)
+		p.put(2, 30*time.Minute, 20)
+		require.Equal(t, want, run(t, r, upkeep.CopyName, "partner", "").Rows, seconds)
+	}
 }
 
 // A change time in the future, of a row or of the cursor, does not stop the load.

@@ -28,6 +28,34 @@ func TestMigrate_UpDownUp(t *testing.T) {
 	require.NoError(t, s.CheckSchema(ctx))
 }
 
+// The copy of the business's own figures had a task of its own.
+func TestMigrateUp_GivesTheWorkOfSystemPartnerToSystemCopy(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	exec := func(statement string) {
+		t.Helper()
+		require.NoError(t, s.Config.Writer(t.Context()).Exec(statement).Error)
+	}
+	rows := func(query string) (texts []string) {
+		t.Helper()
+		require.NoError(t, s.Config.Writer(t.Context()).Raw(query).Scan(&texts).Error)
+		return texts
+	}
+	exec("INSERT INTO table_copy (name, source, source_table, target, key_columns) VALUES " +
+		"('partner', 'erp', 'business', 'partner_daily', 'id'), ('orders', 'erp', 'orders', NULL, 'id')")
+	const task = "SELECT CONCAT_WS(' ', name, handler, cron, lane, timeout_seconds, enabled) FROM cron_task ORDER BY name"
+	for _, name := range []string{"system.partner", "system.copy"} { // then there is a task already
+		require.NoError(t, s.MigrateDown(t.Context()))
+		require.Equal(t, []string{"orders"}, rows("SELECT name FROM table_copy"), "an older release knows one target")
+		exec("INSERT INTO cron_task (name, media, handler, cron, lane, enabled) VALUES " +
+			"('" + name + "', 'system', '" + name + "', '7 * * * *', 'bulk', 0)")
+		require.NoError(t, s.MigrateUp(t.Context()))
+		require.Equal(t, []string{"system.copy system.copy 7 * * * * bulk " + map[string]string{
+			"system.partner": "3600", "system.copy": "300"}[name] + " 0"}, rows(task))
+		exec("DELETE FROM cron_task")
+	}
+}
+
 // Without its row every change by a list of keys would silently have no effect.
 func TestMigrateUp_AddsTheRowOfOneRow(t *testing.T) {
 	t.Parallel()

@@ -77,6 +77,7 @@ var places = map[string]Place{
 	"floor_consumer":      OneServer,
 	"copy_cursor":         OneServer, // and the tables of copies, which operators create
 	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
+	"partner_cursor":      OneServer,
 	"partner_unusable":    OneServer,
 	"publication":         OneServer, // report files
 	"publication_need":    OneServer,

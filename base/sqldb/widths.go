@@ -26,7 +26,6 @@ type textColumn struct {
 
 var (
 	createdTable = regexp.MustCompile(`^CREATE TABLE IF NOT EXISTS (\w+) \(`)
-	droppedTable = regexp.MustCompile(`^DROP TABLE IF EXISTS (\w+)`)
 	alteredTable = regexp.MustCompile(`^ALTER TABLE (\w+)`)
 	definedText  = regexp.MustCompile(`(?m)^\s+(\w+) (?:VAR)?CHAR\((\d+)\)([^,\n]*)`)
 	widened      = regexp.MustCompile(`MODIFY(?: COLUMN)? (\w+) (?:TEXT|MEDIUMTEXT|LONGTEXT)\b`)
@@ -49,10 +48,6 @@ func textColumns(database string) (map[string]map[string]textColumn, error) {
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for statement := range strings.SplitSeq(up, ";\n") {
 			statement = withoutComments(statement)
-			if dropped := droppedTable.FindStringSubmatch(statement); dropped != nil {
-				delete(tables, dropped[1])
-				continue
-			}
 			table, defined := createdTable.FindStringSubmatch(statement), definedText
 			if table == nil {
 				table, defined = alteredTable.FindStringSubmatch(statement), addedText

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,8 +32,11 @@ func TestCopies_AreShownAndChanged(t *testing.T) {
 			"copy_orders",
 		},
 		{
-			[]string{"put", "orders", "--target", "partner_daily"}, aTableCopy,
-			`PUT /api/v1/copies/orders {"target":"partner_daily"}`, "copy_orders",
+			[]string{"put", "orders", "--target", "partner_daily"}, strings.ReplaceAll(aTableCopy, "copy_orders",
+				"partner_daily"), `PUT /api/v1/copies/orders {"target":"partner_daily"}`, "partner_daily",
+		},
+		{
+			[]string{"put", "orders", "--target="}, aTableCopy, `PUT /api/v1/copies/orders {"target":""}`, "copy_orders",
 		},
 		{
 			[]string{"delete", "orders"}, aTableCopy, "DELETE /api/v1/copies/orders ",

@@ -132,6 +132,7 @@ func TestCopy_OfTheBusinesssFigures(t *testing.T) {
 		`{"key_columns": ["day"]}`:                     "key_columns",
 		`{"cursor_column": "day"}`:                     "cursor_column",
 		`{"window_days": 7, "day_column": "day"}`:      "window_days",
+		`{"overlap_seconds": 0}`:                       "overlap_seconds",
 		`{"target": "partner_daily", "source": "ERP"}`: "source",
 	} {
 		w := b.call(http.MethodPut, path, request, adminToken)
@@ -141,15 +142,35 @@ func TestCopy_OfTheBusinesssFigures(t *testing.T) {
 	}
 	w := b.call(http.MethodPut, copiesPath+"/second", body, adminToken)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
-	require.Contains(t, w.Body.String(), "partner_daily is written by the copy partner: delete that one first")
+	require.Contains(t, w.Body.String(), "no copy partner, which writes it: delete that first")
 
 	check := func() client.TableCopyCheck {
 		return answerOf[client.TableCopyCheck](b, http.MethodPost, path+"/check", "")
 	}
 	require.Len(t, check().Problems, 1)
 	require.Contains(t, check().Problems[0], "source_table: business cannot be read: ")
-	require.NoError(t, from.Data.Writer(t.Context()).Exec("CREATE TABLE business ("+
-		strings.Join(summaries.PartnerColumns, " INTEGER, ")+" INTEGER)").Error)
-	require.Equal(t, client.TableCopyCheck{Ok: true, Problems: []string{}, Columns: summaries.PartnerColumns,
-		LeftOut: []string{}}, check())
+	exec := func(statement string) {
+		t.Helper()
+		require.NoError(t, from.Data.Writer(t.Context()).Exec(statement).Error)
+	}
+	exec("CREATE TABLE business (" + strings.Join(summaries.PartnerColumns, " VARCHAR(32), ") + " VARCHAR(32))")
+	good := client.TableCopyCheck{Ok: true, Problems: []string{}, Columns: summaries.PartnerColumns, LeftOut: []string{}}
+	require.Equal(t, good, check(), "an empty table")
+	exec("INSERT INTO business (id, updated_at) VALUES ('x', 'never')")
+	require.Equal(t, []string{"source_table: no row of business has both a number as id and a moment as updated_at: see " +
+		"docs/partner.md for their types"}, check().Problems)
+
+	// Its own name for the target, as an answer has it, means the usual target.
+	want.Target = "copy_partner"
+	for _, target := range []string{"", "copy_partner"} {
+		require.Equal(t, want, answerOf[client.TableCopy](b, http.MethodPut, path, `{"target": "`+target+`"}`))
+		require.Equal(t, http.StatusOK, b.call(http.MethodPut, path, `{"target": "partner_daily"}`, adminToken).Code)
+	}
+	require.Equal(t, http.StatusUnprocessableEntity,
+		b.call(http.MethodPut, path, `{"target": "copy_orders"}`, adminToken).Code)
+	w = b.call(http.MethodPut, ordersPath, aCopy, adminToken)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	w = b.call(http.MethodPut, ordersPath, `{"target": "partner_daily"}`, adminToken)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
+	require.Contains(t, strings.Join(b.auditText(), "\n"), `"target":"partner_daily"`)
 }

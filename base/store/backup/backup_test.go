@@ -38,7 +38,7 @@ func run(d day.Day, n int64) int64 { return task.FirstRunID(d) + n }
 var leftOut = []string{
 	// Figures, and what is known of them: the platforms and the partner have them.
 	"account_balance", "binding_applied", "config_change", "coverage", "creative_asset", "file_pull", "fund_daily",
-	"hole", "object_name", "partner_daily", "partner_unusable", "reconciliation", "report_daily",
+	"hole", "object_name", "partner_cursor", "partner_daily", "partner_unusable", "reconciliation", "report_daily",
 	"report_hourly", "report_tombstone", "summary_daily", "summary_fence", "summary_hourly", "summary_rebound",
 	"unusable_value", "wide_daily", "wide_day", "pruned", "copy_cursor",
 	// The state of processes and servers.

@@ -117,7 +117,7 @@ func (b *bench) state(c copies.TableCopy) copies.State {
 	b.Helper()
 	states, err := b.store.CopyStates(b.Context())
 	require.NoError(b, err)
-	return states[c.Name]
+	return states[c.StateName()]
 }
 
 // items returns the rows of copy_orders: "1 apple".
@@ -343,4 +343,44 @@ func TestTableCopies_AreRowsWithARecord(t *testing.T) {
 	audit, err := b.store.ListAudit(t.Context(), settings.AuditFilter{Object: "table_copy/orders", Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, audit, 3)
+}
+
+// A copy that leaves a target, and one that takes it over, each continue where that table is.
+func TestTableCopies_HaveACursorForEachTarget(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := orders()
+	b.order(1, b.today, "apple", 0)
+	b.copied(c)
+	before := b.state(c)
+	c.Into = copies.PartnerTable
+	run := func(c copies.TableCopy) (state copies.State) {
+		t.Helper()
+		_, err := b.store.RunCopy(t.Context(), &c, func(s *copies.State) (int, error) {
+			state = *s
+			return 0, b.store.WriteCopy(t.Context(), s, "there", func(*gorm.DB) error { return nil })
+		})
+		require.NoError(t, err)
+		return state
+	}
+	require.Empty(t, run(c).CursorValue)
+	require.Equal(t, "there", run(c).CursorValue)
+	other := c
+	other.Name = "other"
+	require.Equal(t, "there", run(other).CursorValue, "the table is the same")
+	other.SourceTable = "another"
+	require.Empty(t, run(other).CursorValue, "a cursor is that of one table of one source")
+	c.Into = ""
+	require.Equal(t, before, b.state(c))
+
+	// A run of the former copy writes nothing after one of the next has begun.
+	c.Into = copies.PartnerTable
+	_, err := b.store.RunCopy(t.Context(), &c, func(s *copies.State) (int, error) {
+		run(other)
+		return 0, b.store.WriteCopy(t.Context(), s, "late", func(*gorm.DB) error { return nil })
+	})
+	require.ErrorIs(t, err, copies.ErrOvertaken)
+	states, err := b.store.CopyStates(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "there", states[other.StateName()].CursorValue)
 }

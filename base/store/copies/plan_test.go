@@ -140,6 +140,8 @@ func TestValidate_RefusesOtherTablesAndOtherNames(t *testing.T) {
 		{func(c *copies.TableCopy) { c.WindowDays = days(3) }, "window_days"},
 		{func(c *copies.TableCopy) { c.DayColumn, c.WindowDays = "day", days(401) }, "window_days"},
 		{func(c *copies.TableCopy) { c.DayColumn, c.WindowDays = "d'", days(4) }, "day_column"},
+		{func(c *copies.TableCopy) { c.Into = "report_daily" }, "target"},
+		{func(c *copies.TableCopy) { c.Name, c.Into = "cursor", copies.PartnerTable }, "name"},
 	} {
 		c := orders()
 		require.NoError(t, c.Validate())

@@ -15,7 +15,7 @@ import (
 
 // State is a row of copy_cursor: how far a copy has come, and its last run.
 type State struct {
-	Name        string    `gorm:"primaryKey"`
+	Name        string    `gorm:"primaryKey"` // TableCopy.StateName
 	ReadFrom    string    // what the cursor belongs to
 	CursorValue string    // "" before the first rows
 	Version     int64     // of the run that may write
@@ -33,7 +33,7 @@ const errorMax = 2048
 // ErrOvertaken is returned when another run of the copy has begun, or when the copy was deleted: nothing was written.
 var ErrOvertaken = errors.New("another run of the copy has begun")
 
-// CopyStates returns how far all copies have come, by their names.
+// CopyStates returns how far all copies have come, by TableCopy.StateName.
 func (s CopyRows) CopyStates(ctx context.Context) (map[string]State, error) {
 	var rows []State
 	if err := s.Data.Writer(ctx).Find(&rows).Error; err != nil {
@@ -49,25 +49,25 @@ func (s CopyRows) CopyStates(ctx context.Context) (map[string]State, error) {
 // begin begins a run, which ends the right of earlier ones to write. A cursor of another table, or of another column,
 // counts for nothing.
 func (s CopyRows) begin(ctx context.Context, c *TableCopy) (state State, err error) {
-	from := fmt.Sprintf("%s/%s/%s", c.Source, c.SourceTable, c.CursorColumn)
+	name, from := c.StateName(), fmt.Sprintf("%s/%s/%s", c.Source, c.SourceTable, c.CursorColumn)
 	err = s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		now, err := s.Data.NowTx(tx)
 		if err != nil {
 			return err
 		}
-		if err := tx.Exec(s.Data.Dialect().InsertIgnore()+stateTable+" (name, read_from) VALUES (?, ?)", c.Name,
+		if err := tx.Exec(s.Data.Dialect().InsertIgnore()+stateTable+" (name, read_from) VALUES (?, ?)", name,
 			from).Error; err != nil {
 			return err
 		}
 		state = State{}
-		if err := tx.Clauses(sqldb.ForUpdate).Where("name = ?", c.Name).Take(&state).Error; err != nil {
+		if err := tx.Clauses(sqldb.ForUpdate).Where("name = ?", name).Take(&state).Error; err != nil {
 			return err
 		}
 		if state.ReadFrom != from {
 			state.ReadFrom, state.CursorValue = from, ""
 		}
 		state.Version = max(now.UnixMicro(), state.Version+1)
-		return tx.Model(&State{}).Where("name = ?", c.Name).UpdateColumns(map[string]any{
+		return tx.Model(&State{}).Where("name = ?", name).UpdateColumns(map[string]any{
 			"version": state.Version, "read_from": from, "cursor_value": state.CursorValue}).Error
 	})
 	if err != nil {

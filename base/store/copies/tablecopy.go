@@ -75,6 +75,23 @@ func (c *TableCopy) Target() string { return cmp.Or(c.Into, targetPrefix+c.Name)
 // IsPartner reports whether the copy is that of the business's own figures.
 func (c *TableCopy) IsPartner() bool { return c.Into == PartnerTable }
 
+// SetTarget sets the table that the copy writes: PartnerTable, or copy_NAME, for which an empty text stands too.
+func (c *TableCopy) SetTarget(table string) {
+	c.Into = table
+	if table == targetPrefix+c.Name {
+		c.Into = ""
+	}
+}
+
+// StateName returns the name of the copy's row of copy_cursor. Copies that write PartnerTable, one after the other,
+// have one: so a run of the former copy ends when one of the next begins.
+func (c *TableCopy) StateName() string {
+	if c.Into == "" {
+		return c.Name
+	}
+	return "into " + c.Into // No copy has a space in its name.
+}
+
 // Complete sets the key and the cursor column of a copy into PartnerTable where they are not given.
 func (c *TableCopy) Complete() {
 	if c.IsPartner() {
@@ -97,11 +114,11 @@ func (c *TableCopy) Validate() error {
 	const aColumn = "the name of a column: up to 64 letters, digits and underscores"
 	if !copyName.MatchString(c.Name) {
 		refuse("name", c.Name, "up to 48 lower-case letters, digits and underscores, a letter first")
-	} else if c.Target() == stateTable {
+	} else if targetPrefix+c.Name == stateTable {
 		refuse("name", c.Name, "another name: "+stateTable+" is adsync's own table")
 	}
 	if c.Into != "" && !c.IsPartner() {
-		refuse("target", c.Into, PartnerTable+", or an empty text for "+targetPrefix+"NAME")
+		refuse("target", c.Into, PartnerTable+", or "+targetPrefix+c.Name)
 	}
 	if !sourceName.MatchString(c.Source) {
 		refuse("source", c.Source, "the name of a database in the setting sources")
@@ -148,6 +165,9 @@ func (c *TableCopy) checkPartner(refuse func(key, value, want string)) {
 	if c.WindowDays.Valid {
 		refuse("window_days", strconv.FormatInt(c.WindowDays.Int64, 10), "none for the target "+PartnerTable)
 	}
+	if c.OverlapSeconds == 0 {
+		refuse("overlap_seconds", "0", "1 or more for the target "+PartnerTable)
+	}
 }
 
 // quote returns a name for a statement. A dot separates the schema from the table. Names are validated before.
@@ -176,7 +196,8 @@ func (s CopyRows) TableCopy(ctx context.Context, name string) (c TableCopy, err 
 	return rows[0], nil
 }
 
-// PutTableCopy writes a row of table_copy. change is given the row as it is, or a new one, and changes it.
+// PutTableCopy writes a row of table_copy. change is given the row as it is, or a new one, and changes it. The error is
+// a *config.FieldError if another copy writes the same table.
 func (s CopyRows) PutTableCopy(ctx context.Context, e settings.Editor, name string,
 	change func(c *TableCopy) error) error {
 	err := settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) error {
@@ -191,6 +212,9 @@ func (s CopyRows) PutTableCopy(ctx context.Context, e settings.Editor, name stri
 		if err := change(&c); err != nil {
 			return err
 		}
+		if err := refuseSecond(tx, &c); err != nil {
+			return err
+		}
 		return tx.Save(&c).Error
 	})
 	if err != nil {
@@ -199,10 +223,28 @@ func (s CopyRows) PutTableCopy(ctx context.Context, e settings.Editor, name stri
 	return nil
 }
 
+// refuseSecond refuses a target that another copy writes.
+func refuseSecond(tx *gorm.DB, c *TableCopy) error {
+	if c.Into == "" {
+		return nil
+	}
+	var others []TableCopy
+	err := tx.Where("target = ? AND name <> ?", c.Into, c.Name).Find(&others).Error
+	if err == nil && len(others) > 0 {
+		err = &config.FieldError{Key: "target", Value: c.Into, Want: "another one, or no copy " + others[0].Name +
+			", which writes it: delete that first"}
+	}
+	return err
+}
+
 // DeleteTableCopy deletes a row of table_copy and how far it has come, or returns sqldb.ErrNotFound. The target table
 // stays.
 func (s CopyRows) DeleteTableCopy(ctx context.Context, e settings.Editor, name string) error {
-	err := settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) error {
+	c, err := s.TableCopy(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) error {
 		res := tx.Where("name = ?", name).Delete(&TableCopy{})
 		if res.Error == nil && res.RowsAffected == 0 {
 			return sqldb.ErrNotFound
@@ -210,7 +252,7 @@ func (s CopyRows) DeleteTableCopy(ctx context.Context, e settings.Editor, name s
 		return res.Error
 	})
 	if err == nil {
-		err = s.Data.Writer(ctx).Where("name = ?", name).Delete(&State{}).Error
+		err = s.Data.Writer(ctx).Where("name = ?", c.StateName()).Delete(&State{}).Error
 	}
 	if err != nil {
 		return fmt.Errorf("delete the copy %s: %w", name, err)

@@ -69,7 +69,8 @@ var ownedTables = []*ownedTable{
 	{
 		name: AuditCopies, key: []string{"name"}, label: []string{"name"},
 		columns: []string{
-			"source", "source_table", "key_columns", "cursor_column", "overlap_seconds", "window_days", "day_column", "enabled",
+			"source", "source_table", "target", "key_columns", "cursor_column", "overlap_seconds", "window_days", "day_column",
+			"enabled",
 		},
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -372,4 +373,27 @@ func TestListAudit_ChoosesAndPages(t *testing.T) {
 		After: `{"tasks":3}`}, all[0])
 	require.Equal(t, settings.Audit{ID: ids[0], At: at(0), Actor: "otto", Action: "task.run", Object: "cron_task/a",
 		After: `{"n":1}`, Error: "it failed"}, all[2])
+}
+
+// A column that an operator changes is recorded: a new one must be listed, or be left out here.
+func TestEdits_OfEachColumnAreRecorded(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	leftOut := map[string][]string{
+		"cron_task": {"revision"}, "subscription": {"revision", "since"}, "account_binding": {"id"},
+		"report_field": {"accepted_at", "retired_at", "trial_at", "trial_note"},
+		"media_account": { // Pulls, probes and checks write these.
+			"created_at", "initialise_at", "initialised_at", "name", "parked_since", "parked_tries", "parked_until", "probed_at",
+			"tier_by", "tier_reason", "tier_since", "token_id", "unparked_at", "checked_at",
+		},
+	}
+	for table, recorded := range settings.OwnedColumns() {
+		columns, err := s.Config.Writer(t.Context()).Migrator().ColumnTypes(table)
+		require.NoError(t, err)
+		for _, c := range columns {
+			name := c.Name()
+			assert.True(t, name == "updated_at" || slices.Contains(recorded, name) || slices.Contains(leftOut[table], name),
+				"%s.%s", table, name)
+		}
+	}
 }

@@ -13,3 +13,14 @@ func Watched(table string) []string {
 	}
 	return all
 }
+
+// OwnedColumns returns the columns of each table of ownedTables that are a row's key or whose changes are edits.
+func OwnedColumns() map[string][]string {
+	all := map[string][]string{}
+	for _, t := range ownedTables {
+		for _, column := range slices.Concat(t.key, t.columns) {
+			all[t.name] = append(all[t.name], columnName(column))
+		}
+	}
+	return all
+}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,19 +32,31 @@ var partnerAccounts = map[string]map[string]settings.Account{"test": {"900": {ID
 
 // partnerCopy is a copy of the table business of the source games.
 func partnerCopy() *copies.TableCopy {
-	c := &copies.TableCopy{Name: "partner", Source: "games", SourceTable: "business", Into: copies.PartnerTable}
+	c := &copies.TableCopy{Name: "partner", Source: "games", SourceTable: "business", Into: copies.PartnerTable,
+		OverlapSeconds: copies.OverlapDefault}
 	c.Complete()
 	return c
 }
 
-// beginPartner begins a run of the copy that remains under way.
-func beginPartner(t *testing.T, s *store.Store) (run copies.State) {
+// beginPartner begins a run of the copy that is under way until the test ends.
+func beginPartner(t *testing.T, s *store.Store) copies.State {
 	t.Helper()
-	_, err := s.RunCopy(t.Context(), partnerCopy(), func(state *copies.State) (int, error) {
-		run = *state
-		return 0, nil
+	begun, ended := make(chan copies.State), make(chan struct{})
+	var runs sync.WaitGroup
+	runs.Go(func() {
+		_, _ = s.RunCopy(t.Context(), partnerCopy(), func(state *copies.State) (int, error) {
+			begun <- *state
+			<-ended
+			return 0, copies.ErrOvertaken // so that no end is recorded
+		})
+		close(begun)
 	})
-	require.NoError(t, err)
+	run, under := <-begun
+	t.Cleanup(func() {
+		close(ended)
+		runs.Wait()
+	})
+	require.True(t, under)
 	return run
 }
 
@@ -204,7 +217,9 @@ func openPartner(t *testing.T, driver string, dsn secret.Text) *summaries.Partne
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sources.Close()) })
 	c := partnerCopy()
-	c.OverlapSeconds = copies.OverlapDefault
+	if driver == sqldb.SQLite {
+		c.SourceTable = "main.business" // with its schema
+	}
 	p, err := summaries.OpenPartner(c, sources)
 	require.NoError(t, err)
 	return p
@@ -283,7 +298,7 @@ func TestOpenPartner_TouchesNothing(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "missing.db")
 	p := openPartner(t, sqldb.SQLite, secret.NewText(path))
-	require.ErrorContains(t, p.Check(t.Context()), "source_table: business cannot be read: ")
+	require.ErrorContains(t, p.Check(t.Context()), "source_table: main.business cannot be read: ")
 	_, err = os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

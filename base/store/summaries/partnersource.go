@@ -68,13 +68,23 @@ func ParsePartnerCursor(text string) (c PartnerCursor) {
 var PartnerColumns = slices.Concat([]string{"id", "updated_at", "deleted", "day", "game", "os", "media", "account",
 	"level", "object_id"}, PartnerFigures[:])
 
-// Check reads no row of the table, and returns what is wrong with it.
+// Check reads the first row of the table, and returns what is wrong with the table.
 func (p *PartnerSource) Check(ctx context.Context) error {
-	if _, _, err := p.changed(ctx, PartnerCursor{}, 0); err != nil {
+	batch, _, err := p.changed(ctx, PartnerCursor{}, 1)
+	if err != nil {
 		return fmt.Errorf("source_table: %s cannot be read: %w: correct the name, start the server, or give the user "+
 			"SELECT on it, with the columns that docs/partner.md lists", p.table, err)
 	}
-	return nil
+	if len(batch.Rows) > 0 {
+		return nil
+	}
+	var any bool
+	err = p.from.Pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+p.quoted+")").Scan(&any)
+	if err == nil && any {
+		err = fmt.Errorf("source_table: no row of %s has both a number as id and a moment as updated_at: see "+
+			"docs/partner.md for their types", p.table)
+	}
+	return err
 }
 
 // Settled returns the moment, by the partner's clock, up to which every row is visible. A later change may be

@@ -59,7 +59,7 @@ func (h *Copies) List(c *gin.Context) (any, error) {
 }
 
 func describeCopy(c *copies.TableCopy, states map[string]copies.State) client.TableCopy {
-	state := states[c.Name]
+	state := states[c.StateName()]
 	return client.TableCopy{
 		Name: c.Name, Source: c.Source, SourceTable: c.SourceTable, Target: c.Target(), KeyColumns: c.Keys(),
 		CursorColumn: c.CursorColumn, OverlapSeconds: int64(c.OverlapSeconds), WindowDays: c.WindowDays.Int64,
@@ -96,15 +96,12 @@ func (h *Copies) Put(c *gin.Context, request *client.TableCopyRequest) (any, err
 	if !utf8.ValidString(name) {
 		return nil, httpapi.NewProblem(http.StatusBadRequest, "The name %q is not text: want UTF-8.", name)
 	}
-	if request.Target != nil && *request.Target != "" {
-		if err := h.refuseSecond(c.Request.Context(), name, *request.Target); err != nil {
-			return nil, err
-		}
-	}
 	err := h.Store.PutTableCopy(c.Request.Context(), editor(c, "copy.put"), name, func(row *copies.TableCopy) error {
 		change(&row.Source, request.Source)
 		change(&row.SourceTable, request.SourceTable)
-		change(&row.Into, request.Target)
+		if request.Target != nil {
+			row.SetTarget(*request.Target)
+		}
 		change(&row.CursorColumn, request.CursorColumn)
 		change(&row.DayColumn, request.DayColumn)
 		change(&row.Enabled, request.Enabled)
@@ -119,24 +116,9 @@ func (h *Copies) Put(c *gin.Context, request *client.TableCopyRequest) (any, err
 		return refusals(row.Validate())
 	})
 	if err != nil {
-		return nil, err
+		return nil, refusals(err)
 	}
 	return h.Get(c)
-}
-
-// refuseSecond refuses a target that another copy writes. Its key in the database has the last word.
-func (h *Copies) refuseSecond(ctx context.Context, name, target string) error {
-	rows, err := h.Store.TableCopies(ctx)
-	if err != nil {
-		return err
-	}
-	var all httpapi.Refusals
-	for _, r := range rows {
-		if r.Into == target && r.Name != name {
-			all.Refuse("target", "%s is written by the copy %s: delete that one first", target, r.Name)
-		}
-	}
-	return all.Err()
 }
 
 // change changes a value to another one, unless that is nil.

@@ -144,7 +144,8 @@ func (a *Source) Load(cmd *cobra.Command, command string) (Config, *config.Sourc
 		Overrides: overrides,
 		Sections:  NeededBy[command],
 		Removed: map[string]string{"partner": "the business's own figures are a copy of a table of one of the sources " +
-			"(docs/partner.md): name their database there, and run adsync copies put partner --target partner_daily"},
+			"(docs/partner.md): name their database there, and run adsync copies put partner --source NAME --table TABLE " +
+			"--target partner_daily"},
 	})
 	return c, sources, err
 }
