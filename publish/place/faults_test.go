@@ -213,6 +213,24 @@ func TestUpload_ReplyIsLostAfterTheTransfer(t *testing.T) {
 	})
 }
 
+func TestUpload_FileOfAnEndedClientAppearsLate(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(r *rig) {
+		t := r.t
+		if r.config.Kind != place.KindFTP && r.config.Kind != place.KindFTPS {
+			t.Skip("it has no second connection")
+		}
+		p := r.open(t)
+		f := file("sales.csv", 1, "x")
+		upload(t, p, f)
+		r.faults.late.Store(true)
+		deliver(t, p, f)
+		require.False(t, r.faults.late.Load(), "the file appeared")
+		r.requireFile(t, "sales.csv", "x")
+		require.Equal(t, []string{"sales.csv"}, r.files())
+	})
+}
+
 func TestPlace_ClosedOneFails(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(r *rig) {

@@ -292,14 +292,18 @@ func (s *ftpStore) rename(ctx context.Context, from, to string, replace bool) er
 }
 
 func (s *ftpStore) remove(ctx context.Context, name string) error {
-	err := s.do(ctx, func(c ftpClient) error { return c.Delete(path.Join(c.base, name)) })
+	del := func(c ftpClient) error { return c.Delete(path.Join(c.base, name)) }
+	err := s.do(ctx, del)
 	if err == nil || !negative(err) {
 		return err
 	}
 	switch _, missing := s.size(ctx, name); {
 	case errors.Is(missing, fs.ErrNotExist):
 		return nil
-	case missing != nil && !negative(missing):
+	case missing == nil:
+		// The server refuses it, or an upload whose client has ended made the file only after the first command.
+		return s.do(ctx, del)
+	case !negative(missing):
 		return missing // The connection failed, or ctx has ended.
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
@@ -152,6 +153,9 @@ func (d *ftpDir) MakeDir(_ *server.Context, name string) error {
 func (d *ftpDir) DeleteFile(ctx *server.Context, name string) error {
 	if err := d.faults.mayChange(); err != nil {
 		return err
+	}
+	if d.faults.late.Swap(false) {
+		return errors.Join(fs.ErrNotExist, os.WriteFile(filepath.Join(d.dir, name), []byte("late"), 0o600))
 	}
 	return d.Driver.DeleteFile(ctx, name)
 }

@@ -200,6 +200,7 @@ type faults struct {
 	cutsUpload atomic.Bool  // cuts the connection in the middle of the next upload
 	cutsStored atomic.Bool  // stores the next upload, and cuts the connection instead of an answer
 	cutsRename atomic.Bool  // renames, and cuts the connection instead of an answer
+	late       atomic.Bool  // finds no file to delete, and makes it then for an upload whose client has ended
 	keepsOld   atomic.Bool  // refuses to rename onto an existing file
 	renames    atomic.Int64 // counts renames that were done
 	proxy      *proxy
