@@ -158,10 +158,10 @@ func readEnv(root *node, l *layer, o Options) map[string]any {
 		case ignored(name, vars[name], o.IgnoreEnv):
 		default:
 			message := "no setting has this name"
-			section, _, _ := strings.Cut(strings.TrimPrefix(name, EnvPrefix), "_")
-			if instead := l.instead(strings.ToLower(section)); instead != "" {
+			bare := strings.TrimPrefix(name, EnvPrefix)
+			if instead := l.instead(strings.ToLower(strings.ReplaceAll(bare, "_", "."))); instead != "" {
 				message += instead
-			} else if near := closest(strings.TrimPrefix(name, EnvPrefix), known); near != "" {
+			} else if near := closest(bare, known); near != "" {
 				message += "; did you mean " + EnvPrefix + near + "?"
 			}
 			l.problems = append(l.problems, Problem{Key: name, Origin: "environment", Message: message})

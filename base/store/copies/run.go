@@ -81,7 +81,7 @@ func (r *run) run(ctx context.Context, today day.Day) error {
 // each time.
 func (r *run) changed(ctx context.Context) error {
 	p := r.plan
-	now, err := p.from.now(ctx)
+	now, err := p.from.Now(ctx)
 	if err != nil {
 		return p.from.failed(err)
 	}

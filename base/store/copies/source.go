@@ -172,8 +172,8 @@ func selectedAll(d sqldb.Dialect, columns []column) string {
 	return strings.Join(all, ", ")
 }
 
-// now returns the time of the source.
-func (s *Source) now(ctx context.Context) (time.Time, error) {
+// Now returns the time of the source.
+func (s *Source) Now(ctx context.Context) (time.Time, error) {
 	var now sqldb.Time
 	err := s.Pool.QueryRowContext(ctx, "SELECT "+s.Dialect.Now()).Scan(&now)
 	return now.Time, err

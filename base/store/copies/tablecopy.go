@@ -185,13 +185,22 @@ func (s CopyRows) TableCopies(ctx context.Context) ([]TableCopy, error) {
 }
 
 // TableCopy returns a row of table_copy, or sqldb.ErrNotFound.
-func (s CopyRows) TableCopy(ctx context.Context, name string) (c TableCopy, err error) {
-	var rows []TableCopy
-	if err = s.Config.Writer(ctx).Where("name = ?", name).Find(&rows).Error; err == nil && len(rows) == 0 {
-		err = sqldb.ErrNotFound
-	}
+func (s CopyRows) TableCopy(ctx context.Context, name string) (TableCopy, error) {
+	c, err := findCopy(s.Config.Writer(ctx), name)
 	if err != nil {
-		return c, fmt.Errorf("read the copy %s: %w", name, err)
+		return TableCopy{}, fmt.Errorf("read the copy %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// findCopy returns a row of table_copy, or sqldb.ErrNotFound.
+func findCopy(db *gorm.DB, name string) (TableCopy, error) {
+	var rows []TableCopy
+	if err := db.Where("name = ?", name).Find(&rows).Error; err != nil {
+		return TableCopy{}, err
+	}
+	if len(rows) == 0 {
+		return TableCopy{}, sqldb.ErrNotFound
 	}
 	return rows[0], nil
 }
@@ -201,13 +210,12 @@ func (s CopyRows) TableCopy(ctx context.Context, name string) (c TableCopy, err 
 func (s CopyRows) PutTableCopy(ctx context.Context, e settings.Editor, name string,
 	change func(c *TableCopy) error) error {
 	err := settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) error {
-		var rows []TableCopy
-		if err := tx.Where("name = ?", name).Find(&rows).Error; err != nil {
-			return err
+		c, err := findCopy(tx, name)
+		if errors.Is(err, sqldb.ErrNotFound) {
+			c, err = TableCopy{Name: name, OverlapSeconds: OverlapDefault, Enabled: true}, nil
 		}
-		c := TableCopy{Name: name, OverlapSeconds: OverlapDefault, Enabled: true}
-		if len(rows) > 0 {
-			c = rows[0]
+		if err != nil {
+			return err
 		}
 		if err := change(&c); err != nil {
 			return err
@@ -240,16 +248,12 @@ func refuseSecond(tx *gorm.DB, c *TableCopy) error {
 // DeleteTableCopy deletes a row of table_copy and how far it has come, or returns sqldb.ErrNotFound. The target table
 // stays.
 func (s CopyRows) DeleteTableCopy(ctx context.Context, e settings.Editor, name string) error {
-	c, err := s.TableCopy(ctx, name)
-	if err != nil {
-		return err
-	}
-	err = settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) error {
-		res := tx.Where("name = ?", name).Delete(&TableCopy{})
-		if res.Error == nil && res.RowsAffected == 0 {
-			return sqldb.ErrNotFound
+	var c TableCopy
+	err := settings.Edit(ctx, s.Databases, e, settings.AuditCopies, nil, func(tx *gorm.DB) (err error) {
+		if c, err = findCopy(tx, name); err != nil {
+			return err
 		}
-		return res.Error
+		return tx.Delete(&c).Error
 	})
 	if err == nil {
 		err = s.Data.Writer(ctx).Where("name = ?", c.StateName()).Delete(&State{}).Error

@@ -64,7 +64,7 @@ func ParsePartnerCursor(text string) (c PartnerCursor) {
 	return PartnerCursor{ChangedAt: text[:at], ID: id}
 }
 
-// PartnerColumns are the columns of the partner's table.
+// PartnerColumns are the columns of the partner's table, in the order in which they are read.
 var PartnerColumns = slices.Concat([]string{"id", "updated_at", "deleted", "day", "game", "os", "media", "account",
 	"level", "object_id"}, PartnerFigures[:])
 
@@ -90,8 +90,8 @@ func (p *PartnerSource) Check(ctx context.Context) error {
 // Settled returns the moment, by the partner's clock, up to which every row is visible. A later change may be
 // committed after its stamp, and must be read again.
 func (p *PartnerSource) Settled(ctx context.Context) (string, error) {
-	var now sqldb.Time
-	if err := p.from.Pool.QueryRowContext(ctx, "SELECT "+p.from.Dialect.Now()).Scan(&now); err != nil {
+	now, err := p.from.Now(ctx)
+	if err != nil {
 		return "", fmt.Errorf("read the time of the partner's database: %w", err)
 	}
 	return now.Add(-p.overlap).UTC().Format(sqldb.TimeLayout), nil
@@ -127,9 +127,7 @@ func (p *PartnerSource) changed(
 	// nothing was written
 	defer func() { _ = tx.Rollback() }()
 	//nolint:gosec // The table's name is validated, the rest is ours.
-	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+
-		", game, os, media, account, level, object_id, "+
-		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.quoted+
+	rows, err := tx.QueryContext(ctx, "SELECT "+p.selected()+" FROM "+p.quoted+
 		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND "+p.isMoment()+" AND "+p.isID()+
 		" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
 	if err != nil {
@@ -148,6 +146,17 @@ func (p *PartnerSource) changed(
 		batch.readPartnerRow(next.ID, values)
 	}
 	return batch, next, rows.Err()
+}
+
+// selected returns the expressions that read PartnerColumns.
+func (p *PartnerSource) selected() string {
+	all := slices.Clone(PartnerColumns)
+	for i, column := range all {
+		if column == "updated_at" || column == "day" {
+			all[i] = p.text(column)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // text returns the expression for a column's text as the database writes it.
