@@ -67,7 +67,8 @@ func (d *dataDir) has(name string) bool {
 
 // close releases the directory, and removes it if it is temporary.
 func (d *dataDir) close() error {
-	err := d.lock.Close()
+	// Closing alone would leave the lock to a process that is being started: it has copies of all open files at first.
+	err := errors.Join(syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN), d.lock.Close())
 	if d.temp {
 		err = errors.Join(err, os.RemoveAll(d.path))
 	}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,4 +49,20 @@ func TestDir_WhatAnEarlierReleaseLeftIsTightened(t *testing.T) {
 	}
 	require.Equal(t, fs.FileMode(0o700), mode("kafka/topic-0"))
 	require.Equal(t, fs.FileMode(0o644), mode("notes.txt"), "what standalone did not make is left alone")
+}
+
+func TestDir_IsFreeOnceItIsClosed(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	d, err := openDir(path)
+	require.NoError(t, err)
+	_, err = openDir(path)
+	require.ErrorContains(t, err, "in use by another adsync")
+	started, err := syscall.Dup(int(d.lock.Fd()))
+	require.NoError(t, err)
+	defer syscall.Close(started)
+	require.NoError(t, d.close())
+	d, err = openDir(path)
+	require.NoError(t, err, "also while a process is being started")
+	require.NoError(t, d.close())
 }

@@ -39,7 +39,7 @@ func withInstallLock(do func() error) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer unlock(lock)
 	return do()
 }
 

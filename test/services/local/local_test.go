@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,10 +30,13 @@ func TestPorts_TwoRunsNeverShareAPort(t *testing.T) {
 	_, err = second.Take()
 	require.ErrorContains(t, err, "no spare port")
 
+	started, err := syscall.Dup(int(first.locks[0].Fd()))
+	require.NoError(t, err)
+	defer syscall.Close(started)
 	first.Release()
 	again, err := second.Take()
 	require.NoError(t, err)
-	require.Equal(t, a, again, "a released port is spare again")
+	require.Equal(t, a, again, "a released port is spare again, also while another test starts a process")
 }
 
 func TestProcess_StopEndsTheWholeGroupAndNothingElse(t *testing.T) {

@@ -49,7 +49,7 @@ func (p *Ports) Take() (int, error) {
 			return 0, err
 		}
 		if !portIsFree(port) {
-			_ = lock.Close()
+			unlock(lock)
 			continue
 		}
 		p.locks = append(p.locks, lock)
@@ -61,7 +61,7 @@ func (p *Ports) Take() (int, error) {
 // Release releases the ports. Their files stay: removing one could pull it from under another run's lock.
 func (p *Ports) Release() {
 	for _, lock := range p.locks {
-		_ = lock.Close()
+		unlock(lock)
 	}
 	p.locks = nil
 }
@@ -77,7 +77,14 @@ func portIsFree(port int) bool {
 // Loopback returns the address of a port of this machine.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// lockFile opens and locks a file. Closing it, or the end of the process, unlocks it.
+// unlock unlocks and closes a locked file. Closing alone would leave the lock to a process that is being started: it
+// has copies of all open files until it runs its own program.
+func unlock(lock *os.File) {
+	_ = syscall.Flock(int(lock.Fd()), syscall.LOCK_UN)
+	_ = lock.Close()
+}
+
+// lockFile opens and locks a file. unlock, or the end of the process, unlocks it.
 func lockFile(path string, how int) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
