@@ -138,17 +138,19 @@ func (a *admin) newToken(c *gin.Context) {
 		a.api.answerError(c, "add a token", err)
 		return
 	}
-	added, err := a.api.queues.store.AddToken(c.Request.Context(), c.Param("namespace"), token, description, roles,
-		a.api.queues.clock.Now())
-	switch {
-	case err != nil:
-		a.api.failed(c, "add a token", err)
-	case !added:
-		refuse(c, http.StatusBadRequest, "the token exists")
-	default:
-		a.api.note(c, "token added", prefixOf(token), roles)
-		c.JSON(http.StatusCreated, gin.H{"token": a.inPool(token.Reveal())})
+	err = a.api.changed(c, "token added", prefixOf(token), roles, func() error {
+		added, err := a.api.queues.store.AddToken(c.Request.Context(), c.Param("namespace"), token, description, roles,
+			a.api.queues.clock.Now())
+		if err == nil && !added {
+			err = invalid("the token exists")
+		}
+		return err
+	})
+	if err != nil {
+		a.api.answerError(c, "add a token", err)
+		return
 	}
+	c.JSON(http.StatusCreated, gin.H{"token": a.inPool(token.Reveal())})
 }
 
 // wanted reads which token a request wants.
@@ -216,13 +218,14 @@ func named(c *gin.Context) secret.Text {
 }
 
 func (a *admin) deleteToken(c *gin.Context) {
-	err := a.api.queues.store.DeleteToken(c.Request.Context(), c.Param("namespace"), named(c))
+	err := a.api.changed(c, "token withdrawn", prefixOf(named(c)), nil, func() error {
+		defer a.api.tokens.forget()
+		return a.api.queues.store.DeleteToken(c.Request.Context(), c.Param("namespace"), named(c))
+	})
 	if err != nil {
 		a.api.failed(c, "delete a token", err)
 		return
 	}
-	a.api.tokens.forget()
-	a.api.note(c, "token withdrawn", prefixOf(named(c)), nil)
 	c.Status(http.StatusNoContent)
 }
 
@@ -294,13 +297,14 @@ func (a *admin) setLimit(replace bool) gin.HandlerFunc {
 			err = invalid("read and write should be 0 or more, and interval 1 to %d seconds", intervalMax)
 		}
 		if err == nil {
-			err = a.changeLimit(c, l, replace)
+			err = a.api.changed(c, "limit of a token", prefixOf(named(c)), l, func() error {
+				return a.changeLimit(c, l, replace)
+			})
 		}
 		if err != nil {
 			a.api.answerError(c, "change the limit of a token", err)
 			return
 		}
-		a.api.note(c, "limit of a token", prefixOf(named(c)), l)
 		c.JSON(status, gin.H{"limiter": l})
 	}
 }
@@ -322,13 +326,14 @@ func (a *admin) changeLimit(c *gin.Context, l tokenLimit, replace bool) error {
 }
 
 func (a *admin) deleteLimit(c *gin.Context) {
-	err := a.api.queues.store.SetTokenLimit(c.Request.Context(), c.Param("namespace"), named(c), jobstore.Limit{})
+	err := a.api.changed(c, "limit of a token removed", prefixOf(named(c)), nil, func() error {
+		defer a.api.tokens.forget()
+		return a.api.queues.store.SetTokenLimit(c.Request.Context(), c.Param("namespace"), named(c), jobstore.Limit{})
+	})
 	if err != nil {
 		a.api.failed(c, "delete the limit of a token", err)
 		return
 	}
-	a.api.tokens.forget()
-	a.api.note(c, "limit of a token removed", prefixOf(named(c)), nil)
 	c.JSON(http.StatusOK, gin.H{"msg": "success"})
 }
 

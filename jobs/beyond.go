@@ -153,15 +153,17 @@ func (a *api) release(c *gin.Context) {
 
 // pause stops the claims of a queue, or lets them continue. Claims that are under way stay as they are.
 func (a *api) pause(paused bool) gin.HandlerFunc {
+	action := "queue resumed"
+	if paused {
+		action = "queue paused"
+	}
 	return func(c *gin.Context) {
-		if err := a.queues.store.Pause(c.Request.Context(), queueOf(c), paused, a.queues.clock.Now()); err != nil {
+		err := a.changed(c, action, "", nil, func() error {
+			return a.queues.store.Pause(c.Request.Context(), queueOf(c), paused, a.queues.clock.Now())
+		})
+		if err != nil {
 			a.failed(c, "pause or resume a queue", err)
 			return
-		}
-		if paused {
-			a.note(c, "queue paused", "", nil)
-		} else {
-			a.note(c, "queue resumed", "", nil)
 		}
 		c.Status(http.StatusNoContent)
 	}
@@ -281,13 +283,14 @@ func (a *api) setSettings(c *gin.Context) {
 		err = invalid("invalid settings: %v", wrong)
 	}
 	if err == nil {
-		err = a.queues.store.SetQueue(c.Request.Context(), queueOf(c), s, a.queues.clock.Now())
+		err = a.changed(c, "settings of a queue", "", s, func() error {
+			return a.queues.store.SetQueue(c.Request.Context(), queueOf(c), s, a.queues.clock.Now())
+		})
 	}
 	if err != nil {
 		a.answerError(c, "change the settings of a queue", err)
 		return
 	}
-	a.note(c, "settings of a queue", "", s)
 	c.Status(http.StatusNoContent)
 }
 

@@ -169,11 +169,13 @@ func (a *api) ackRows(c *gin.Context, k jobstore.Key, written int64) {
 }
 
 func (a *api) destroy(c *gin.Context) {
-	if err := a.queues.store.Destroy(c.Request.Context(), queueOf(c).ID(), a.queues.clock.Now()); err != nil {
+	err := a.changed(c, "ready jobs deleted", "", nil, func() error {
+		return a.queues.store.Destroy(c.Request.Context(), queueOf(c).ID(), a.queues.clock.Now())
+	})
+	if err != nil {
 		a.failed(c, "destroy a queue", err)
 		return
 	}
-	a.note(c, "ready jobs deleted", "", nil)
 	c.Status(http.StatusNoContent)
 }
 

@@ -65,6 +65,15 @@ func filterOf(c *gin.Context) (f jobstore.DeadFilter, limit int, err error) {
 	return f, limit, nil
 }
 
+// detailOf returns what the audit shows of a change of dead letters.
+func detailOf(f jobstore.DeadFilter, limit int) gin.H {
+	detail := gin.H{"error": f.Error, "limit": limit}
+	if !f.Before.IsZero() {
+		detail["died_before"] = f.Before
+	}
+	return detail
+}
+
 func (a *api) respawn(c *gin.Context) {
 	filter, limit, err := filterOf(c)
 	var ttl int64
@@ -86,27 +95,35 @@ func (a *api) respawn(c *gin.Context) {
 		a.answerError(c, "respawn dead letters", err)
 		return
 	}
-	jobs, err := a.queues.store.Respawn(c.Request.Context(), queueOf(c).ID(), filter, limit, how, a.queues.clock.Now())
-	a.queues.announce(jobs)
-	a.queues.counts.lmstfy.add("deadletter_respawn_jobs", len(jobs))
+	respawned := 0
+	detail := detailOf(filter, limit)
+	err = a.audited(c, "dead letters respawned", "", detail, func() (any, error) {
+		jobs, err := a.queues.store.Respawn(c.Request.Context(), queueOf(c).ID(), filter, limit, how, a.queues.clock.Now())
+		respawned = len(jobs)
+		a.queues.announce(jobs)
+		a.queues.counts.lmstfy.add("deadletter_respawn_jobs", respawned)
+		detail["count"] = respawned
+		return detail, err
+	})
 	if err != nil {
 		a.failed(c, "respawn dead letters", err)
 		return
 	}
-	a.note(c, "dead letters respawned", "", gin.H{"count": len(jobs), "error": filter.Error})
-	c.JSON(http.StatusOK, gin.H{"msg": "respawned", "count": len(jobs)})
+	c.JSON(http.StatusOK, gin.H{"msg": "respawned", "count": respawned})
 }
 
 func (a *api) dropDead(c *gin.Context) {
 	filter, limit, err := filterOf(c)
-	dropped := 0
 	if err == nil {
-		dropped, err = a.queues.store.DropDead(c.Request.Context(), queueOf(c).ID(), filter, limit)
+		detail := detailOf(filter, limit)
+		err = a.audited(c, "dead letters deleted", "", detail, func() (_ any, err error) {
+			detail["count"], err = a.queues.store.DropDead(c.Request.Context(), queueOf(c).ID(), filter, limit)
+			return detail, err
+		})
 	}
 	if err != nil {
 		a.answerError(c, "delete dead letters", err)
 		return
 	}
-	a.note(c, "dead letters deleted", "", gin.H{"count": dropped, "error": filter.Error})
 	c.Status(http.StatusNoContent)
 }

@@ -161,12 +161,13 @@ func (a *admin) changeQuota(c *gin.Context, q jobstore.Quota, err error) {
 		err = invalid("namespace name contains forbidden characters")
 	}
 	if err == nil {
-		err = a.api.queues.store.SetQuota(c.Request.Context(), namespace, q)
+		err = a.api.changed(c, "quota", "", q, func() error {
+			return a.api.queues.store.SetQuota(c.Request.Context(), namespace, q)
+		})
 	}
 	if err != nil {
 		a.api.answerError(c, "change a quota", err)
 		return
 	}
-	a.api.note(c, "quota", "", q)
 	c.Status(http.StatusNoContent)
 }

@@ -2,11 +2,15 @@ package jobs
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/store/jobstore"
+	"adsync/base/store/storetest"
 )
 
 func (r *rig) setQuota(body string) {
@@ -94,7 +98,8 @@ func TestAudit_NamesWhoChangedWhat(t *testing.T) {
 		"admin|limit of a token removed|" + made[:12] + "…|", "admin|token withdrawn|" + made[:12] + "…|",
 		`admin|quota||{"jobs":9,"bytes":0,"rate":null}`, ours + "|queue paused|q|", ours + "|queue resumed|q|",
 		ours + `|settings of a queue|q|{"concurrency":2}`, ours + "|ready jobs deleted|q|",
-		ours + `|dead letters respawned|q|{"count":0,"error":""}`, ours + `|dead letters deleted|q|{"count":0,"error":""}`,
+		ours + `|dead letters respawned|q|{"count":0,"error":"","limit":1}`,
+		ours + `|dead letters deleted|q|{"count":0,"error":"","limit":1}`,
 	} {
 		want = append([]string{line}, want...)
 	}
@@ -118,4 +123,48 @@ func TestAudit_NamesWhoChangedWhat(t *testing.T) {
 	none, _ := list("?namespace=bank")
 	require.Empty(t, none)
 	require.Equal(t, http.StatusBadRequest, r.sendTo(r.admin, "GET", "/audit?before=x", "", admin).status)
+}
+
+func TestAudit_NothingChangesWithoutAnEntry(t *testing.T) {
+	r := newRig(t, nil)
+	blank, err := jobstore.Open(t.Context(), storetest.Config(t).Data, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, blank.Close()) }()
+	r.queues().store.Audit = blank.Audit
+	r.send("PUT", "/api/shop/q", "x")
+	require.Equal(t, http.StatusInternalServerError, r.send("POST", "/api/shop/q/pause", "").status)
+	require.Equal(t, http.StatusInternalServerError, r.send("DELETE", "/api/shop/q", "").status)
+	require.Equal(t, http.StatusInternalServerError, r.send("PUT", "/api/shop/q/settings", `{"concurrency":2}`).status)
+	require.JSONEq(t, `{}`, r.send("GET", "/api/shop/q/settings", "").body)
+	require.Equal(t, http.StatusOK, r.send("GET", "/api/shop/q", "").status, "the job is there, and can be claimed")
+	require.Equal(t, http.StatusInternalServerError,
+		r.sendTo(r.admin, "PUT", "/namespace/shop/quota", `{"jobs":9}`).status)
+	require.Equal(t, http.StatusNotFound, r.sendTo(r.admin, "GET", "/namespace/shop/quota", "").status)
+}
+
+func TestAudit_ShowsHowAChangeEnded(t *testing.T) {
+	r := newRig(t, nil)
+	last := func() jobstore.Change {
+		all, err := r.queues().store.Changes(t.Context(), "shop", 0, 1)
+		require.NoError(t, err)
+		return all[0]
+	}
+	require.Equal(t, http.StatusNoContent, r.sendTo(r.admin, "PUT", "/namespace/shop/quota", `{"jobs":9}`).status)
+	require.Equal(t, jobstore.ChangeDone, last().State)
+	require.Empty(t, last().Failure)
+	limit := r.sendTo(r.admin, "POST", "/token/shop/unknown-token-0001/limit", `{"read":1,"write":0,"interval":9}`)
+	require.Equal(t, http.StatusNotFound, limit.status)
+	require.Equal(t, jobstore.ChangeFailed, last().State)
+	require.Equal(t, "token not found", last().Failure)
+
+	blank, err := jobstore.Open(t.Context(), storetest.Config(t).Data, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, blank.Close()) }()
+	r.queues().store.Quotas = blank.Quotas
+	quota := r.sendTo(r.admin, "PUT", "/namespace/shop/quota", `{"jobs":8}`)
+	require.Equal(t, http.StatusInternalServerError, quota.status)
+	require.Equal(t, jobstore.ChangeFailed, last().State)
+	require.Equal(t, "it failed, or its outcome is unknown: see request "+quota.header.Get(requestHeader)+" in the log",
+		last().Failure)
+	require.JSONEq(t, `{"jobs":8,"bytes":0,"rate":null}`, last().Detail)
 }

@@ -11,14 +11,29 @@ import (
 
 // Change is something that a person or a program changed besides jobs.
 type Change struct {
-	ID        int64     `json:"id"`
-	At        time.Time `json:"at"`
-	Namespace string    `json:"namespace"`
-	Actor     string    `json:"actor"` // the first letters of a token, or the user of the admin port
-	Action    string    `json:"action"`
-	Target    string    `json:"target"` // a queue, or the first letters of a token
-	Detail    string    `json:"detail"`
+	ID        int64       `json:"id"`
+	At        time.Time   `gorm:"serializer:time" json:"at"` // when it began
+	Namespace string      `json:"namespace"`
+	Actor     string      `json:"actor"` // the first letters of a token, or the user of the admin port
+	Action    string      `json:"action"`
+	Target    string      `json:"target"` // a queue, or the first letters of a token
+	Detail    string      `json:"detail"`
+	State     ChangeState `json:"state"`
+	Failure   string      `json:"failure"` // why it failed
 }
+
+// TableName implements schema.Tabler.
+func (Change) TableName() string { return "job_audit" }
+
+// ChangeState is how far a change has come.
+type ChangeState string
+
+// The states of changes. One stays begun if its process ended before it was known how the change ended.
+const (
+	ChangeBegun  ChangeState = "begun"
+	ChangeDone   ChangeState = "done"
+	ChangeFailed ChangeState = "failed"
+)
 
 // Audit is what was changed, and by whom.
 type Audit struct{ rows }
@@ -26,17 +41,31 @@ type Audit struct{ rows }
 // KeepChanges is for how long changes are kept.
 const KeepChanges = 365 * 24 * time.Hour
 
-const detailMax = 1000 // letters
+const (
+	detailMax  = 1000 // letters
+	failureMax = 512
+)
 
-// Note adds a change.
-func (s Audit) Note(ctx context.Context, c Change) error {
-	if letters := []rune(c.Detail); len(letters) > detailMax {
-		c.Detail = string(letters[:detailMax-1]) + "…"
+// Begin adds a change that is about to be made, and returns its id.
+func (s Audit) Begin(ctx context.Context, c Change) (int64, error) {
+	c.Detail, c.State = sqldb.Cut(c.Detail, detailMax), ChangeBegun
+	if err := s.db.Writer(ctx).Create(&c).Error; err != nil {
+		return 0, fmt.Errorf("note the change %q: %w", c.Action, err)
 	}
-	err := s.db.Writer(ctx).Exec("INSERT INTO job_audit (at, namespace, actor, action, target, detail) "+
-		"VALUES (?, ?, ?, ?, ?, ?)", sqldb.At(c.At), c.Namespace, c.Actor, c.Action, c.Target, c.Detail).Error
-	if err != nil {
-		return fmt.Errorf("note a change: %w", err)
+	return c.ID, nil
+}
+
+// End notes how a change ended: with a detail, unless that is empty, and with the failure, if any.
+func (s Audit) End(ctx context.Context, id int64, detail, failure string) error {
+	end := map[string]any{"state": ChangeDone}
+	if failure != "" {
+		end = map[string]any{"state": ChangeFailed, "failure": sqldb.Cut(failure, failureMax)}
+	}
+	if detail != "" {
+		end["detail"] = sqldb.Cut(detail, detailMax)
+	}
+	if err := s.db.Writer(ctx).Model(&Change{}).Where("id = ?", id).Updates(end).Error; err != nil {
+		return fmt.Errorf("note the end of the change %d: %w", id, err)
 	}
 	return nil
 }
@@ -50,10 +79,11 @@ func (s Audit) Changes(ctx context.Context, namespace string, before int64, limi
 	if before > 0 {
 		where, args = where+" AND id < ?", append(args, before)
 	}
-	all, err := sqldb.Rows(s.db.Latest(ctx).Raw("SELECT id, at, namespace, actor, action, target, detail FROM job_audit "+
-		"WHERE "+where+" ORDER BY id DESC LIMIT ?", append(args, limit)...), func(rows *sql.Rows, c *Change) error {
+	query := s.db.Latest(ctx).Raw("SELECT id, at, namespace, actor, action, target, detail, state, failure "+
+		"FROM job_audit WHERE "+where+" ORDER BY id DESC LIMIT ?", append(args, limit)...)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, c *Change) error {
 		var at sqldb.Time
-		err := rows.Scan(&c.ID, &at, &c.Namespace, &c.Actor, &c.Action, &c.Target, &c.Detail)
+		err := rows.Scan(&c.ID, &at, &c.Namespace, &c.Actor, &c.Action, &c.Target, &c.Detail, &c.State, &c.Failure)
 		c.At = at.Time
 		return err
 	})
