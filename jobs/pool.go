@@ -83,9 +83,30 @@ func (s Stores) MigrateUp(ctx context.Context) error {
 	return s.each(func(_ string, s *jobstore.Store) error { return s.MigrateUp(ctx) })
 }
 
+// MigrateDown reverts the newest migration of each database, with the data in its tables.
+func (s Stores) MigrateDown(ctx context.Context) error {
+	return s.each(func(_ string, s *jobstore.Store) error { return s.Schema().MigrateDown(ctx) })
+}
+
+// MigrationStatus returns every migration that this program knows, oldest first. The databases of pools have the pool's
+// name after theirs.
+func (s Stores) MigrationStatus(ctx context.Context) (all []sqldb.MigrationStatus, err error) {
+	err = s.each(func(name string, s *jobstore.Store) error {
+		known, err := s.Schema().MigrationStatus(ctx)
+		for _, m := range known {
+			if name != poolDefault {
+				m.Database += " " + name
+			}
+			all = append(all, m)
+		}
+		return err
+	})
+	return all, err
+}
+
 // CheckSchema returns an error with a *sqldb.SchemaError if some tables are older or newer than this program.
 func (s Stores) CheckSchema(ctx context.Context) error {
-	return s.each(func(_ string, s *jobstore.Store) error { return s.CheckSchema(ctx) })
+	return s.each(func(_ string, s *jobstore.Store) error { return s.Schema().Check(ctx) })
 }
 
 // Ping reports whether all databases answer.

@@ -19,7 +19,7 @@ import (
 
 // MigrationStatus is one migration of one database.
 type MigrationStatus struct {
-	Database string // "config" or "data"
+	Database string // "config", "data" or "jobs"
 	Version  int64
 	Name     string
 	Applied  bool
@@ -138,7 +138,7 @@ func (t Schema) migrateLocked(ctx context.Context, finish func() error) error {
 	}
 	defer unlock()
 	if err = repairVersions(ctx, t.db, versionTable(t.set)); err == nil {
-		err = dropWidthTriggers(ctx, t.db)
+		err = t.dropWidthTriggers(ctx)
 	}
 	if err == nil {
 		err = t.migrateUp(ctx, p)
@@ -332,16 +332,24 @@ func lockMigrations(ctx context.Context, d *DB) (unlock func(), err error) {
 // MigrateDown reverts the newest migration of each database, with the data in its tables.
 func (s *Databases) MigrateDown(ctx context.Context) error {
 	for _, name := range databases {
-		p, err := s.schema(name).provider()
-		if err != nil {
+		if err := s.schema(name).MigrateDown(ctx); err != nil {
 			return err
 		}
-		if err := dropWidthTriggers(ctx, s.database(name)); err != nil {
-			return fmt.Errorf("migrate the %s database down: %w", name, err)
-		}
-		if _, err := p.Down(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) {
-			return fmt.Errorf("migrate the %s database down: %w", name, err)
-		}
+	}
+	return nil
+}
+
+// MigrateDown reverts the newest migration, with the data in its tables.
+func (t Schema) MigrateDown(ctx context.Context) error {
+	p, err := t.provider()
+	if err != nil {
+		return err
+	}
+	if err = t.dropWidthTriggers(ctx); err == nil {
+		_, err = p.Down(ctx)
+	}
+	if err != nil && !errors.Is(err, goose.ErrNoNextVersion) {
+		return fmt.Errorf("migrate the %s database down: %w", t.set, err)
 	}
 	return nil
 }
@@ -381,13 +389,19 @@ func (t Schema) versions(ctx context.Context) (have int64, all []MigrationStatus
 func (s *Databases) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) {
 	var all []MigrationStatus
 	for _, name := range databases {
-		_, known, err := s.schema(name).versions(ctx)
+		known, err := s.schema(name).MigrationStatus(ctx)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, known...)
 	}
 	return all, nil
+}
+
+// MigrationStatus returns every migration that this program knows, oldest first.
+func (t Schema) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) {
+	_, known, err := t.versions(ctx)
+	return known, err
 }
 
 // CheckSchema returns a SchemaError for each database whose tables are older or newer than this program, and

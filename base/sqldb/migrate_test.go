@@ -2,6 +2,7 @@ package sqldb_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,4 +149,22 @@ func TestMigrateUp_ManyAtOnce(t *testing.T) {
 	}
 	require.NoError(t, all.Wait())
 	require.NoError(t, s.CheckSchema(ctx))
+}
+
+// The job queue's tables may be in the data database.
+func TestMigrateUp_OfOneSetLeavesTheTextsOfOthersLimited(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	long := "INSERT INTO cron_task (name, media, handler, cron, lane, enabled) VALUES " +
+		"('" + strings.Repeat("a", 300) + "', 'system', 'x', '7 * * * *', 'bulk', 0)"
+	jobs := sqldb.SchemaOf(s.Config, "jobs")
+	for _, migrate := range []func() error{
+		func() error { return jobs.MigrateUp(t.Context(), func() error { return nil }) },
+		func() error { return jobs.MigrateDown(t.Context()) },
+	} {
+		require.NoError(t, migrate())
+		err := s.Config.Writer(t.Context()).Exec(long).Error
+		require.True(t, sqldb.IsUnfit(err), "%v", err)
+	}
+	require.NoError(t, s.CheckSchema(t.Context()))
 }

@@ -123,19 +123,22 @@ func (t Schema) createWidthTriggers(ctx context.Context) error {
 	return nil
 }
 
-// dropWidthTriggers removes what createWidthTriggers created: a column that a trigger reads cannot be dropped.
-func dropWidthTriggers(ctx context.Context, d *DB) error {
-	if d.dialect != SQLiteDialect {
+// dropWidthTriggers removes what createWidthTriggers created: a column that a trigger reads cannot be dropped. The
+// tables of other sets in the same database keep theirs.
+func (t Schema) dropWidthTriggers(ctx context.Context) error {
+	if t.db.dialect != SQLiteDialect {
 		return nil
 	}
-	var names []string
-	err := d.Writer(ctx).Raw(
-		"SELECT name FROM sqlite_master WHERE type = 'trigger' AND (name LIKE '%!_fits!_insert' ESCAPE '!' OR name LIKE " +
-			"'%!_fits!_update' ESCAPE '!')").Scan(&names).Error
-	for _, name := range names {
-		if err == nil {
-			err = d.Writer(ctx).Exec("DROP TRIGGER IF EXISTS " + name).Error
+	tables, err := textColumns(t.set)
+	if err != nil {
+		return err
+	}
+	for table := range tables {
+		for end := range widthTriggers {
+			if err := t.db.Writer(ctx).Exec("DROP TRIGGER IF EXISTS " + table + end).Error; err != nil {
+				return fmt.Errorf("change the texts of %s: %w", table, err)
+			}
 		}
 	}
-	return err
+	return nil
 }

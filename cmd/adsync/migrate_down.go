@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"adsync/base/store"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
+	"adsync/jobs"
 )
 
 func newMigrateDown(a *settings.Source) *cobra.Command {
@@ -16,17 +18,18 @@ func newMigrateDown(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Reverts the newest migration of each database, with the rows of its tables",
-		Long: `Reverts the newest migration of each database. Tables that it created are DROPPED with their rows. It is meant
-for development: to return to an older release, restore a backup.`,
+		Long: `Reverts the newest migration of each database, and of the job queue's tables. Tables that it created are
+DROPPED with their rows. It is meant for development: to return to an older release, restore a backup.`,
 		Example: `  adsync migrate down --yes --config adsync.yaml`,
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				return usage.Errorf("this drops tables with their rows: add --yes to do it")
 			}
-			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config,
-				_ *slog.Logger) error {
-				return s.MigrateDown(ctx)
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg settings.Config,
+				logger *slog.Logger) error {
+				err := withJobs(ctx, cfg, logger, func(s jobs.Stores) error { return s.MigrateDown(ctx) })
+				return errors.Join(err, s.MigrateDown(ctx))
 			})
 		},
 	}

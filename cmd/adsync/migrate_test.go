@@ -24,7 +24,9 @@ func TestMigrate_UpStatusDown(t *testing.T) {
 	r := adsync(environ, "migrate", "status")
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `(?m)^DATABASE +VERSION +NAME +STATE$`, r.stdout)
-	require.Regexp(t, `(?m)^config +1 +\S+\.sql +missing$`, r.stdout)
+	for _, database := range []string{"config", "data", "jobs"} {
+		require.Regexp(t, `(?m)^`+database+` +1 +\S+\.sql +missing$`, r.stdout)
+	}
 	require.Contains(t, r.stderr, "run `adsync migrate up`")
 
 	r = adsync(environ, "migrate", "up", "--topics=false")
@@ -45,5 +47,10 @@ func TestMigrate_UpStatusDown(t *testing.T) {
 
 	r = adsync(environ, "migrate", "down", "--yes")
 	require.Zero(t, r.code, r.stderr)
-	require.Equal(t, 1, adsync(environ, "migrate", "status").code)
+	r = adsync(environ, "migrate", "status")
+	require.Equal(t, 1, r.code)
+	for _, database := range []string{"config", "data", "jobs"} {
+		require.Regexp(t, `(?m)^`+database+` +[0-9]+ +\S+\.sql +missing$`, r.stdout)
+	}
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 }

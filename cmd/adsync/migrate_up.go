@@ -16,6 +16,7 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
+	"adsync/jobs"
 )
 
 func newMigrateUp(a *settings.Source) *cobra.Command {
@@ -46,7 +47,8 @@ func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics 
 	if err != nil {
 		return err
 	}
-	if err := migrateJobs(ctx, cfg, logger); err != nil {
+	err = withJobs(ctx, cfg, logger, func(s jobs.Stores) error { return s.MigrateUp(ctx) })
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "The tables are at this program's version.")
@@ -66,17 +68,4 @@ func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics 
 	}
 	fmt.Fprintf(out, "%s ready.\n", plural.Count(n, "topic is", "topics are"))
 	return nil
-}
-
-// migrateJobs brings the tables of the job queue to this program's version. A data database behind a sharding proxy has
-// no place for them.
-func migrateJobs(ctx context.Context, cfg settings.Config, logger *slog.Logger) error {
-	if !hasJobs(cfg) {
-		return nil
-	}
-	s, err := cfg.Jobs.Open(ctx, cfg.Store.Data, logger)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.MigrateUp(ctx), s.Close())
 }

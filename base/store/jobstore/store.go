@@ -40,17 +40,12 @@ func Open(ctx context.Context, cfg sqldb.Database, log *slog.Logger) (*Store, er
 // Close closes all connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// migrationSet is the folder of the queue's migrations.
-const migrationSet = "jobs"
+// Schema returns the tables of the queue.
+func (s *Store) Schema() sqldb.Schema { return sqldb.SchemaOf(s.db, "jobs") }
 
 // MigrateUp brings the tables to this program's version. It may be repeated, and run concurrently.
 func (s *Store) MigrateUp(ctx context.Context) error {
-	return sqldb.SchemaOf(s.db, migrationSet).MigrateUp(ctx, func() error { return nil })
-}
-
-// CheckSchema returns a *sqldb.SchemaError if the tables are older or newer than this program.
-func (s *Store) CheckSchema(ctx context.Context) error {
-	return sqldb.SchemaOf(s.db, migrationSet).Check(ctx)
+	return s.Schema().MigrateUp(ctx, func() error { return nil })
 }
 
 // Ping reports whether the database answers.

@@ -190,7 +190,9 @@ func (a *Source) WithStore(cmd *cobra.Command, command string,
 		return err
 	}
 	// A change of a large table may take hours.
-	cfg.Store.Config.Patience, cfg.Store.Data.Patience = 24*time.Hour, 24*time.Hour
+	for _, d := range []*sqldb.Database{&cfg.Store.Config, &cfg.Store.Data, &cfg.Jobs.Store} {
+		d.Patience = 24 * time.Hour
+	}
 	s, err := store.Open(cmd.Context(), cfg.Store, logger)
 	if err != nil {
 		return err
