@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"time"
@@ -18,6 +19,10 @@ const (
 	TokensNone     = "none"
 )
 
+// passwordMin is how many characters the password of the administration has at least. A person may choose it, and
+// nothing limits how many are tried.
+const passwordMin = 12
+
 // Config holds the addresses of the job queue.
 type Config struct {
 	Store         sqldb.Database `koanf:"store" doc:"The database of the jobs. Without a writer it is the data database."`
@@ -25,7 +30,7 @@ type Config struct {
 	Listen        string         `koanf:"listen" doc:"The address on which jobs are published and consumed, as host:port. Empty: the role all serves no jobs, and the role jobs serves them on 127.0.0.1:7777."`
 	AdminListen   string         `koanf:"admin_listen" doc:"The address on which tokens are made, as host:port. Without admin_password it must be a loopback address."`
 	AdminUser     string         `koanf:"admin_user" doc:"The user of admin_listen (HTTP basic authentication)."`
-	AdminPassword secret.Text    `koanf:"admin_password" doc:"The password of admin_user. Empty means that callers on this machine need none."`
+	AdminPassword secret.Text    `koanf:"admin_password" doc:"The password of admin_user, of at least 12 characters. Empty means that callers on this machine need none."`
 	Tokens        string         `koanf:"tokens" doc:"required: a request needs a token of its namespace, in X-Token or ?token=. none: every caller may do everything; then listen must be a loopback address."`
 	KeepDead      time.Duration  `koanf:"keep_dead" doc:"How long dead letters are kept."`
 	OpenSizes     bool           `koanf:"open_sizes" doc:"Answer the sizes of queues and of dead letters without a token, as lmstfy does."`
@@ -65,6 +70,10 @@ func (c Config) Validate() error {
 	if host, ok := hostOf(c.AdminListen); ok && c.AdminPassword.Reveal() == "" && !localhost.Is(host) {
 		errs = append(errs, &config.FieldError{Key: "admin_listen", Value: c.AdminListen,
 			Want: "a loopback address such as 127.0.0.1:7778 while jobs.admin_password is empty"})
+	}
+	if password := c.AdminPassword.Reveal(); password != "" && len(password) < passwordMin {
+		errs = append(errs, &config.FieldError{Key: "admin_password", Want: fmt.Sprintf(
+			"at least %d characters, such as those of `openssl rand -hex 16`: nothing limits how many are tried", passwordMin)})
 	}
 	if c.KeepDead < time.Hour {
 		errs = append(errs, &config.FieldError{Key: "keep_dead", Value: c.KeepDead.String(), Want: "1h or more"})
