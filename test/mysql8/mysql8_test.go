@@ -77,6 +77,7 @@ var skipped = []struct{ test, because string }{
 	{"TestCopyTable_.*", noKeys},
 	{"TestPlanCopy_.*", noKeys},
 	{"TestTableCopies_AreRowsWithARecord", noKeys},
+	{"TestTableCopies_HaveACursorForEachTarget", noKeys},
 	{"TestCopy_HasAPartForEachEnabledCopyAndRunsEachAlone", noKeys},
 	{"TestCopy_ACheckNamesWhatIsWrong", noKeys},
 	{"TestRebuildSummary_HasTheSumsOfMetricValues", "too many rows: a UNION of 500 is planned for minutes"},
