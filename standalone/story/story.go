@@ -293,14 +293,22 @@ func (p *Story) awaitBindings(ctx context.Context) error {
 // awaitInterval is how often await checks its condition.
 const awaitInterval = 200 * time.Millisecond
 
-// await waits until came returns true. It returns an error with the text what if that takes longer than within.
+// lateError is what await returns if something takes too long.
+type lateError struct {
+	what   string
+	within time.Duration
+}
+
+func (e *lateError) Error() string { return fmt.Sprintf("%s within %s", e.what, e.within) }
+
+// await waits until came returns true. It returns a lateError if that takes longer than within.
 func await(ctx context.Context, within time.Duration, what string, came func() (bool, error)) error {
 	for began := clock.Mark(); ; {
 		if done, err := came(); err != nil || done {
 			return err
 		}
 		if clock.Since(began) > within {
-			return fmt.Errorf("%s within %s", what, within)
+			return &lateError{what, within}
 		}
 		if err := clock.Sleep(ctx, awaitInterval); err != nil {
 			return err

@@ -91,7 +91,7 @@ var all = []defence{
 		edits: []patch.Edit{{
 			File:    "base/store/results/evidence.go",
 			Find:    "		v := w.Judging.judge(a, others[a.Day], w.Confirmed)\n		o.apply(a, v)\n",
-			Replace: "		v, _ := Verdict{Believed: w.Confirmed}, evidence\n		o.apply(a, v)\n",
+			Replace: "		v := Verdict{Believed: w.Confirmed}\n		o.apply(a, v)\n",
 		}},
 	},
 	{
