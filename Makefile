@@ -146,8 +146,8 @@ test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with
 
 .PHONY: test
 # The slowest packages begin first, so that the others run at the same time. Their tests wait, for a platform's limits
-# or a backoff, more than they compute. The garbage collector runs less often than by default, until a process has 1 GiB:
-# it would take up to a fifth of the CPU time. Properties are tried half as often as in test-services.
+# or a backoff, more than they compute. The garbage collector runs less often than by default, until a process has
+# 1 GiB: it would take up to a fifth of the CPU time. Properties are tried half as often as in test-services.
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
 	GOGC=2000 GOMEMLIMIT=1GiB RAPID_CHECKS=50 $(TEST) -p 4 -parallel 4 -timeout 20m adsync/standalone adsync/test/e2e \
 		adsync/test/platforms adsync/standalone/verify adsync/cmd/adsync ./...

@@ -192,11 +192,8 @@ func TestReveal_ServerRefusesToRenameOntoAFile(t *testing.T) {
 
 func TestUpload_ReplyIsLostAfterTheTransfer(t *testing.T) {
 	t.Parallel()
-	eachServer(t, func(r *rig) {
+	eachFTP(t, func(r *rig) {
 		t := r.t
-		if r.config.Kind != place.KindFTP && r.config.Kind != place.KindFTPS {
-			t.Skip("it has no second connection")
-		}
 		p := r.open(t)
 		r.faults.cutsStored.Store(true)
 		f := file("sales.csv", 1, large(1<<20))
@@ -215,11 +212,8 @@ func TestUpload_ReplyIsLostAfterTheTransfer(t *testing.T) {
 
 func TestUpload_FileOfAnEndedClientAppearsLate(t *testing.T) {
 	t.Parallel()
-	eachServer(t, func(r *rig) {
+	eachFTP(t, func(r *rig) {
 		t := r.t
-		if r.config.Kind != place.KindFTP && r.config.Kind != place.KindFTPS {
-			t.Skip("it has no second connection")
-		}
 		p := r.open(t)
 		f := file("sales.csv", 1, "x")
 		upload(t, p, f)

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -76,18 +77,26 @@ func newRig(t *testing.T, kind string) *rig {
 // each runs a test with each kind of destination, and with the servers of packages that run.
 func each(t *testing.T, test func(r *rig)) {
 	t.Helper()
-	for _, kind := range slices.Concat(kinds, packageKinds()) {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			test(newRig(t, kind))
-		})
-	}
+	eachKind(t, slices.Concat(kinds, packageKinds()), test)
 }
 
 // eachServer runs a test with each kind of destination that has a server with faults.
 func eachServer(t *testing.T, test func(r *rig)) {
 	t.Helper()
-	for _, kind := range kinds[1:] {
+	eachKind(t, kinds[1:], test)
+}
+
+// eachFTP runs a test with each kind of FTP and FTPS: an upload has a connection of its own there.
+func eachFTP(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	eachKind(t, slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool {
+		return !strings.HasPrefix(kind, "ftp")
+	}), test)
+}
+
+func eachKind(t *testing.T, kinds []string, test func(r *rig)) {
+	t.Helper()
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			test(newRig(t, kind))
